@@ -1,0 +1,248 @@
+"""assess(): run measures over a comparison and keep what they found."""
+
+import inspect
+import json
+import platform
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from understudy._version import __version__
+from understudy.comparison import Comparison, Progress, compare_tables, silent
+from understudy.errors import OptionError, UnderstudyError
+from understudy.findings import Finding, average
+from understudy.measures import MEASURES, Measure, choose
+from understudy.schema import near
+from understudy.tables import whole_file
+
+CONTRACT = 1
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "polars", "numba")
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Findings and where they come from. Everything shown is rendered from ``to_dict()``.
+
+    ``key`` opens the keyed hashes in the provenance; it is never part of what is shared.
+    """
+
+    findings: tuple[Finding, ...]
+    provenance: Mapping[str, Any]
+    verdicts: tuple[Mapping[str, Any], ...] = ()
+    key: bytes = field(default=b"", repr=False, compare=False)
+
+    def __getitem__(self, measure: str) -> Finding:
+        for finding in self.findings:
+            if finding.measure == measure:
+                return finding
+        measures = [f.measure for f in self.findings]
+        raise OptionError(f"'{measure}' was not assessed", hint=near(measure, measures))
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the assessment as in version 1 of the JSON contract."""
+        return {
+            "version": CONTRACT,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "verdicts": [dict(verdict) for verdict in self.verdicts],
+            "provenance": dict(self.provenance),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Assessment":
+        """Read an assessment back."""
+        if data.get("version") != CONTRACT:
+            raise OptionError(
+                f"an assessment of version {data.get('version')} cannot be read",
+                hint=f"this program reads version {CONTRACT}",
+            )
+        findings = tuple(Finding.from_dict(finding) for finding in data["findings"])
+        return cls(findings, data["provenance"], tuple(data["verdicts"]))
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Give the assessment as JSON, and write it to a file if a path is given."""
+        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        if path is not None:
+            _write(text + "\n", Path(path))
+        return text
+
+    def to_html(self, path: str | Path | None = None, *, title: str = "Assessment") -> str:
+        """Give the report as one HTML file, and write it to a file if a path is given."""
+        from understudy.report import html
+
+        text = html.render(self.to_dict(), cards(), title=title)
+        if path is not None:
+            _write(text, Path(path))
+        return text
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+def _write(text: str, path: Path) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def cards() -> dict[str, dict[str, Any]]:
+    """Give the cards of all measures as plain dicts."""
+    return {name: measure.card.to_dict() for name, measure in MEASURES.items()}
+
+
+def assess(
+    train: Any,
+    synthetic: Any,
+    *,
+    holdout: Any = None,
+    keys: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    target: str | None = None,
+    aligned: bool = False,
+    measures: Iterable[str] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    schema: Any = None,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Assessment:
+    """Say how faithful a synthetic table is and what it discloses.
+
+    Parameters
+    ----------
+    train, synthetic, holdout : path or frame
+        The rows the generator saw, its output (a list: replicates of one release), and fresh
+        real rows that it never saw.
+    keys, sensitive, target : names of columns
+        What an attacker knows, what must not be learnt, what is to be predicted.
+    aligned : bool
+        Row i of the synthetic table stands for person i of the training table.
+    measures : names, prefixes or "all", optional
+        The default set needs no keys.
+    options : mapping, optional
+        Options by name of the measure: ``{"fidelity.hellinger": {"bins": 20}}``.
+    schema : Schema or path, optional
+        Declared kinds; inferred from the training table otherwise.
+    seed : int
+        Every measure draws from its own stream, derived from the seed and its name.
+    progress : callable, optional
+        Called with (label, done, total).
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> real = pl.DataFrame({"sex": ["f", "m"] * 50, "age": list(range(20, 70)) * 2})
+    >>> result = assess(real, real, measures=["fidelity.hellinger"])
+    >>> result["fidelity.hellinger"].value
+    0.0
+    """
+    chosen = choose(measures)
+    options = options or {}
+    check_options(options)
+    comparison = compare_tables(
+        train,
+        synthetic,
+        holdout,
+        schema=schema,
+        keys=tuple(keys),
+        sensitive=tuple(sensitive),
+        target=target,
+        aligned=aligned,
+        options=options,
+        seed=seed,
+        progress=progress,
+    )
+    findings, seconds = [], {}
+    for number, name in enumerate(chosen):
+        progress(name, number, len(chosen))
+        start = time.perf_counter()
+        findings.append(run(MEASURES[name], comparison))
+        seconds[name] = round(time.perf_counter() - start, 3)
+    progress("done", len(chosen), len(chosen))
+    key = secrets.token_bytes(32)
+    return Assessment(tuple(findings), _provenance(comparison, seconds, key), key=key)
+
+
+def run(measure: Measure, comparison: Comparison) -> Finding:
+    """Run one measure on every replicate; what it cannot do is a finding that says so."""
+    card = measure.card
+    absent = [need for need in card.needs if not getattr(comparison, need)]
+    if absent:
+        return _not_ok(measure, "not_applicable", f"This needs {' and '.join(absent)}.")
+    options = comparison.options.get(card.name, {})
+    try:
+        return average(
+            [measure(comparison.replicate(i), **options) for i in range(len(comparison.synthetic))]
+        )
+    except UnderstudyError as error:
+        return _not_ok(measure, "failed", str(error).replace("\n", "; "))
+    except Exception as error:
+        return _not_ok(measure, "failed", f"{type(error).__name__}: {error}")
+
+
+def _not_ok(measure: Measure, status: Any, note: str) -> Finding:
+    card = measure.card
+    return Finding(card.name, status=status, unit=card.unit, better=card.better, note=note)
+
+
+def options_of(measure: Measure) -> dict[str, inspect.Parameter]:
+    """Give the options of a measure: its keyword-only parameters."""
+    parameters = inspect.signature(measure).parameters.values()
+    return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def check_options(options: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse options of measures that do not exist, or that the measure does not have."""
+    for name, given in options.items():
+        if name not in MEASURES:
+            raise OptionError(f"there is no measure '{name}'", hint=near(name, MEASURES))
+        known = options_of(MEASURES[name])
+        for option, value in given.items():
+            if option not in known:
+                raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))
+            wanted = known[option].annotation
+            if wanted in (int, float) and (isinstance(value, bool) or not isinstance(value, int | float)):
+                raise OptionError(
+                    f"{name}: {option} = {value!r} is not a number",
+                    hint=f"the default is {known[option].default}",
+                )
+            if wanted is int and not (isinstance(value, int) and value > 0):
+                raise OptionError(
+                    f"{name}: {option} = {value!r}", hint="give a whole number from 1 up"
+                )
+
+
+def _provenance(
+    comparison: Comparison, seconds: Mapping[str, float], key: bytes
+) -> dict[str, Any]:
+    def described(source: Any) -> dict[str, Any]:
+        columns = len(comparison.schema)
+        return {"rows": source.height, "columns": columns, "hash": source.digest(key)}
+
+    return {
+        "understudy": __version__,
+        "python": platform.python_version(),
+        "libraries": {library: metadata.version(library) for library in LIBRARIES},
+        "seed": comparison.seed,
+        "options": {name: dict(given) for name, given in comparison.options.items()},
+        "keys": list(comparison.keys),
+        "sensitive": list(comparison.sensitive),
+        "target": comparison.target,
+        "aligned": comparison.aligned,
+        "train": described(comparison.train),
+        "synthetic": [described(source) for source in comparison.synthetic],
+        "holdout": None if comparison.holdout is None else described(comparison.holdout),
+        "left_out": [
+            {"column": column.name, "kind": column.kind, "why": column.why}
+            for column in comparison.schema.left_out
+        ],
+        "notes": comparison.notes(),
+        "seconds": dict(seconds),
+    }

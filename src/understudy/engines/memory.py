@@ -1,0 +1,160 @@
+"""Tables in memory."""
+
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.coding import Codec, Coded
+from understudy.engines.source import Moments, Nearest
+from understudy.schema import Schema, labels, same_number
+from understudy.tables import Table
+
+
+@dataclass(frozen=True)
+class MemorySource:
+    """A table in memory; weights say how often each row counts (in a resample)."""
+
+    table: Table
+    weights: NDArray[np.float64] | None = None
+    _kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self.table.schema
+
+    @property
+    def height(self) -> int:
+        """The number of rows."""
+        return self.table.height
+
+    def quantiles(self, name: str, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Quantiles of a column's numbers."""
+        numbers = self._numbers(name)
+        present = numbers[~np.isnan(numbers)]
+        if not len(present):
+            return np.empty(0)
+        made: NDArray[np.float64] = np.quantile(present, probabilities, overwrite_input=True)
+        return made
+
+    def levels(self, name: str) -> Mapping[str, int]:
+        """Count the levels of a column."""
+        if ("levels", name) not in self._kept:
+            found = self.table.values(name).labels.drop_nulls().value_counts()
+            self._kept["levels", name] = dict(sorted(found.iter_rows()))
+        made: Mapping[str, int] = self._kept["levels", name]
+        return made
+
+    def moments(self, name: str) -> Moments | None:
+        """Give the moments of a column's numbers; a category has them if its levels are numbers."""
+        if ("numbers", name) not in self._kept:
+            self._kept["numbers", name] = self._numbers(name)
+        numbers = self._kept["numbers", name]
+        present = ~np.isnan(numbers)
+        weights = present.astype(float) if self.weights is None else self.weights * present
+        total = float(weights.sum())
+        if total == 0:
+            return None
+        filled = np.where(present, numbers, 0.0)
+        mean = float(weights @ filled / total)
+        spread = float(weights @ np.where(present, filled - mean, 0.0) ** 2 / total)
+        return Moments(total, mean, spread**0.5)
+
+    def _numbers(self, name: str) -> NDArray[np.float64]:
+        values = self.table.values(name)
+        if values.numbers is not None:
+            return values.numbers
+        parsed = values.labels.str.strip_chars().cast(pl.Float64, strict=False)
+        made: NDArray[np.float64] = parsed.fill_null(float("nan")).to_numpy()
+        return np.where(np.isfinite(made), made, np.nan)
+
+    def coded(self, codec: Codec) -> Coded:
+        """Code the table, once for each codec."""
+        key = ("coded", id(codec))
+        if key not in self._kept:
+            self._kept[key] = codec.encode(self.table)
+        made: Coded = self._kept[key]
+        return made
+
+    def counts(self, names: Sequence[str], codec: Codec) -> NDArray[np.float64]:
+        """Count the combinations of these columns' codes."""
+        coded = self.coded(codec)
+        sizes = [codec[name].size for name in names]
+        key = np.zeros(self.height, np.int64)
+        for name, size in zip(names, sizes, strict=True):
+            key = key * size + coded.column(name)
+        cells = int(np.prod(sizes))
+        return np.bincount(key, self.weights, minlength=cells).reshape(sizes).astype(float)
+
+    def copies(self, rows: pl.DataFrame) -> NDArray[np.int64]:
+        """Count the rows equal to each of those given."""
+        if "rows" not in self._kept:
+            self._kept["rows"] = self.rows()
+        own = self._kept["rows"].group_by(rows.columns).len("copies")
+        joined = rows.join(
+            own, on=rows.columns, how="left", nulls_equal=True, maintain_order="left"
+        )
+        made: NDArray[np.int64] = joined["copies"].fill_null(0).cast(pl.Int64).to_numpy()
+        return made
+
+    def nearest(self, queries: Coded) -> Nearest:
+        """Compare each query with every row."""
+        from understudy.kernels.neighbors import hamming_nearest
+
+        distance, count = hamming_nearest(queries.codes, self.coded(queries.codec).codes)
+        return Nearest(distance, count)
+
+    def rows(self, limit: int | None = None, stream: np.random.Generator | None = None) -> pl.DataFrame:
+        """Give rows as plain values: one text or number for one value, however it is stored."""
+        columns = [_plain(self.table, name) for name in self.schema.modelled]
+        frame = pl.DataFrame(columns)
+        if limit is None or limit >= frame.height:
+            return frame
+        if stream is None:
+            raise ValueError("a limit needs a random stream")
+        return frame[np.sort(stream.choice(frame.height, limit, replace=False))]
+
+    def resample(self, stream: np.random.Generator) -> "MemorySource":
+        """Draw rows with replacement, kept as a weight for each row."""
+        drawn = stream.integers(0, self.height, self.height)
+        weights = np.bincount(drawn, minlength=self.height).astype(float)
+        return MemorySource(self.table, weights, self._kept)
+
+    def digest(self, key: bytes) -> str:
+        """Give a keyed hash of the values: without the key, a guessed table cannot be confirmed."""
+        keyed = hmac.new(key, digestmod=hashlib.sha256)
+        for chunk in self.rows().iter_slices(100_000):
+            keyed.update(chunk.write_csv().encode())
+        return keyed.hexdigest()
+
+
+def _plain(table: Table, name: str) -> pl.Series:
+    """Write the values of a column so that equal ones are equal in any storage."""
+    column = table.schema[name]
+    series = table.frame[name]
+    if column.is_numeric and series.dtype.is_integer():
+        return series.cast(pl.String)
+    values = table.values(name)
+    if values.numbers is None:
+        kept = values.labels
+        if all(_is_number(level) for level in column.levels):
+            kept = pl.select(pl.coalesce(same_number(kept), kept)).to_series()
+        elif set(column.levels) <= {"true", "false"}:
+            kept = kept.str.to_lowercase()
+        return kept.alias(name)
+    text = labels(pl.Series(values.numbers, nan_to_null=True))
+    return pl.select(pl.coalesce(text, values.labels)).to_series().alias(name)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

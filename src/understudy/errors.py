@@ -1,0 +1,42 @@
+"""One root error. Every message says what was found and ends with a hint on what to do."""
+
+
+class UnderstudyError(Exception):
+    """Anything that a caller can put right.
+
+    Parameters
+    ----------
+    message : str
+        What was found, in one sentence that names the file, the column or the option.
+    hint : str
+        What to do about it.
+
+    Examples
+    --------
+    >>> str(UnderstudyError("column 'age' is missing", hint="check the spelling"))
+    "column 'age' is missing\\nhint: check the spelling"
+    """
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
+
+
+class DataError(UnderstudyError):
+    """A table that cannot be read or does not fit the others."""
+
+
+class SchemaError(UnderstudyError):
+    """A schema that contradicts itself or the table."""
+
+
+class OptionError(UnderstudyError):
+    """A measure, a method or an option that does not exist or has an impossible value."""
+
+
+class MissingExtraError(UnderstudyError):
+    """An optional library is not installed."""

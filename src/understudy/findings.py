@@ -1,0 +1,323 @@
+"""Finding: a number never travels alone. Card: what the number means and what it does not show."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Status = Literal["ok", "failed", "not_applicable"]
+Better = Literal["lower", "higher", "reference"]
+
+LEVEL = 0.95
+Z = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Card:
+    """The words beside a measure: they go to the console, the report and the documentation.
+
+    Parameters
+    ----------
+    name : str
+        The name in the contract, such as ``fidelity.hellinger``.
+    title, meaning : str
+        A short title, and one sentence on what the number says.
+    formula : str
+        How it is computed.
+    unit : str
+        ``fraction``, ``bits``, ``correlation`` or the unit in words.
+    better : {"lower", "higher", "reference"}
+        In which direction the number is good.
+    headline : str
+        Which of the numbers computed ``value`` is.
+    source : str
+        The paper, with section or equation.
+    not_shown : str
+        What nobody may conclude from it.
+    threat : str
+        For privacy: who attacks, knowing what, seeing what, counted against which control.
+    needs : tuple of str
+        What a comparison must have: ``holdout``, ``keys``, ``sensitive``, ``target``, ``fit``.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    formula: str
+    unit: str
+    better: Better
+    headline: str
+    source: str
+    not_shown: str
+    threat: str = ""
+    needs: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.family == "privacy" and not self.threat:
+            raise ValueError(f"{self.name}: a privacy measure states its threat model")
+
+    @property
+    def family(self) -> str:
+        """The part of the name before the dot."""
+        return self.name.split(".", 1)[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**dataclasses.asdict(self), "needs": list(self.needs)}
+
+
+@dataclass(frozen=True)
+class TableOfNumbers:
+    """Named columns and rows of plain values: what a picture needs, and what it hands over."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"a row of {len(row)} values under {len(self.columns)} columns")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"columns": list(self.columns), "rows": [[plain(v) for v in r] for r in self.rows]}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One component of a finding: a column, a pair, a subgroup."""
+
+    name: str
+    value: float | None
+    reference: float | None = None
+    more: Mapping[str, float | None] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; further numbers stand beside ``value`` under their own names."""
+        rest = {name: plain(number) for name, number in self.more.items()}
+        return {
+            "name": self.name,
+            "value": plain(self.value),
+            "reference": plain(self.reference),
+            **rest,
+        }
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a measure says about a comparison.
+
+    ``reference`` is what fresh real rows get. ``interval`` covers the value at ``level``;
+    ``flagged`` means that the evidence puts the value on the bad side of the reference.
+
+    Examples
+    --------
+    >>> Finding("fidelity.hellinger", unit="fraction", better="lower", value=0.2,
+    ...         interval=(0.18, 0.22), reference=0.1).flagged
+    True
+    """
+
+    measure: str
+    status: Status = "ok"
+    unit: str = ""
+    better: Better = "reference"
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+    level: float = LEVEL
+    reference: float | None = None
+    baselines: Mapping[str, float | None] = field(default_factory=dict)
+    p_value: float | None = None
+    flagged: bool | None = None
+    parts: tuple[Part, ...] = ()
+    tables: Mapping[str, TableOfNumbers] = field(default_factory=dict)
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.status == "ok" and self.value is None:
+            raise ValueError(f"{self.measure}: a finding that is ok has a value")
+        if self.status != "ok" and not self.note:
+            raise ValueError(f"{self.measure}: a finding that is not ok says why in its note")
+        if self.interval is not None and not self.interval[0] <= self.interval[1]:
+            raise ValueError(f"{self.measure}: interval {self.interval} is upside down")
+        if self.flagged is None:
+            object.__setattr__(self, "flagged", self._excludes_reference())
+
+    def _excludes_reference(self) -> bool:
+        if self.interval is None or self.reference is None:
+            return False
+        low, high = self.interval
+        too_high, too_low = low > self.reference, high < self.reference
+        return {"lower": too_high, "higher": too_low, "reference": too_high or too_low}[self.better]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the finding as in version 1 of the JSON contract."""
+        return {
+            "measure": self.measure,
+            "status": self.status,
+            "unit": self.unit,
+            "value": plain(self.value),
+            "interval": None if self.interval is None else [plain(x) for x in self.interval],
+            "level": self.level,
+            "reference": plain(self.reference),
+            "baselines": {name: plain(x) for name, x in self.baselines.items()},
+            "better": self.better,
+            "p_value": plain(self.p_value),
+            "flagged": self.flagged,
+            "parts": [part.to_dict() for part in self.parts],
+            "tables": {name: table.to_dict() for name, table in self.tables.items()},
+            "note": self.note,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Finding":
+        """Read a finding back from its dict; keys of later versions are ignored."""
+        known = {f.name for f in dataclasses.fields(cls)}
+        values = {name: value for name, value in data.items() if name in known}
+        if values.get("interval") is not None:
+            values["interval"] = tuple(values["interval"])
+        values["parts"] = tuple(
+            Part(
+                part["name"],
+                part["value"],
+                part.get("reference"),
+                {k: v for k, v in part.items() if k not in ("name", "value", "reference")},
+            )
+            for part in data.get("parts", [])
+        )
+        values["tables"] = {
+            name: TableOfNumbers(tuple(t["columns"]), tuple(tuple(r) for r in t["rows"]))
+            for name, t in data.get("tables", {}).items()
+        }
+        return cls(**values)
+
+
+def plain(value: Any) -> Any:
+    """Turn a numpy scalar into a Python one, and what JSON cannot hold (nan, infinities) into None.
+
+    Examples
+    --------
+    >>> plain(np.float64(0.5)), plain(float("nan")), plain("a")
+    (0.5, None, 'a')
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def described(card: Card) -> Callable[[F], F]:
+    """Put a card on a measure: ``@described(Card(...))`` above the function."""
+
+    def attach(function: F) -> F:
+        function.card = card  # type: ignore[attr-defined]
+        return function
+
+    return attach
+
+
+def around(value: float, spread: float, low: float, high: float) -> tuple[float, float]:
+    """Give the normal interval of a value with this standard deviation, cut to what is possible.
+
+    Examples
+    --------
+    >>> around(0.5, 0.1, 0.0, 0.6)
+    (0.304..., 0.6)
+    """
+    return max(low, value - Z * spread), min(high, value + Z * spread)
+
+
+def wilson(hits: int, trials: int) -> tuple[float, float]:
+    """Give the score interval of a share; sensible at 0 and at ``trials`` hits.
+
+    Examples
+    --------
+    >>> low, high = wilson(0, 100)
+    >>> low, round(high, 4)
+    (0.0, 0.037)
+    """
+    if trials == 0:
+        return 0.0, 1.0
+    share, z2 = hits / trials, Z * Z
+    middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = Z / (1 + z2 / trials) * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
+    low = 0.0 if hits == 0 else middle - half
+    high = 1.0 if hits == trials else middle + half
+    return low, high
+
+
+def box(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, ...]:
+    """Give the five numbers of a box plot: smallest, quartiles, largest.
+
+    Examples
+    --------
+    >>> box([1, 2, 3, 4, 5])
+    (1.0, 2.0, 3.0, 4.0, 5.0)
+    """
+    return tuple(float(q) for q in np.quantile(np.asarray(values, float), [0, 0.25, 0.5, 0.75, 1]))
+
+
+def average(findings: Sequence[Finding]) -> Finding:
+    """Average the findings of several replicates of one release.
+
+    The ends of the intervals are averaged: the spread of a mean of dependent values is at
+    most the mean of their spreads, so the interval is on the wide side. Twice the mean of the
+    p-values is a p-value whatever their dependence (Vovk and Wang, 2020).
+    """
+    first = findings[0]
+    if len(findings) == 1:
+        return first
+    for number, finding in enumerate(findings, start=1):
+        if finding.status != "ok":
+            return dataclasses.replace(finding, note=f"replicate {number}: {finding.note}")
+    intervals = [f.interval for f in findings if f.interval is not None]
+    by_name: dict[str, list[Part]] = {}
+    for finding in findings:
+        for part in finding.parts:
+            by_name.setdefault(part.name, []).append(part)
+    rows = tuple((i, f.value, f.reference, f.p_value) for i, f in enumerate(findings, start=1))
+    mean_p = _mean([f.p_value for f in findings])
+    combined = None if mean_p is None else min(1.0, 2 * mean_p)
+    return dataclasses.replace(
+        first,
+        value=_mean([f.value for f in findings]),
+        interval=(
+            (_mean([i[0] for i in intervals]) or 0.0, _mean([i[1] for i in intervals]) or 0.0)
+            if len(intervals) == len(findings)
+            else None
+        ),
+        reference=_mean([f.reference for f in findings]),
+        baselines={n: _mean([f.baselines.get(n) for f in findings]) for n in first.baselines},
+        p_value=combined,
+        flagged=(
+            None if combined is None else combined < 1 - LEVEL and any(f.flagged for f in findings)
+        ),
+        parts=tuple(
+            Part(
+                name,
+                _mean([p.value for p in parts]),
+                _mean([p.reference for p in parts]),
+                {n: _mean([p.more.get(n) for p in parts]) for n in parts[0].more},
+            )
+            for name, parts in by_name.items()
+        ),
+        tables={
+            **first.tables,
+            "replicates": TableOfNumbers(("replicate", "value", "reference", "p_value"), rows),
+        },
+        note=" ".join(
+            filter(None, [first.note, f"Mean of {len(findings)} replicates; pictures show the first."])
+        ),
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    present = [v for v in values if v is not None]
+    return float(np.mean(present)) if present and len(present) == len(values) else None

@@ -1,0 +1,1 @@
+"""Compiled loops: arrays in, arrays out, missing is a code and never a nan."""

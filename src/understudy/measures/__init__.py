@@ -1,0 +1,56 @@
+"""A measure is a function from a Comparison to a Finding. ``MEASURES`` names them all."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, cast
+
+from understudy.comparison import Comparison
+from understudy.errors import OptionError
+from understudy.findings import Card, Finding
+from understudy.measures.fidelity import columns, moments
+from understudy.measures.privacy import identical_matches
+from understudy.schema import near
+
+
+class Measure(Protocol):
+    """A function with a card; its keyword-only parameters are its options."""
+
+    card: Card
+
+    def __call__(self, comparison: Comparison, **options: Any) -> Finding:
+        """Look at the comparison and say what was found."""
+
+
+_ALL: tuple[Callable[..., Finding], ...] = (
+    columns.total_variation,
+    columns.hellinger,
+    columns.relative_entropy,
+    moments.moments,
+    identical_matches.identical_matches,
+)
+
+MEASURES: dict[str, Measure] = {m.card.name: m for m in cast("tuple[Measure, ...]", _ALL)}
+
+
+def choose(wanted: Iterable[str] | None = None) -> list[str]:
+    """Turn names, prefixes and ``all`` into names of measures, in the order of ``MEASURES``.
+
+    Without a wish: all that need neither keys nor a sensitive column, a target or a generator.
+
+    Examples
+    --------
+    >>> choose(["privacy"])
+    ['privacy.identical_matches']
+    """
+    if wanted is None:
+        asked = {"keys", "sensitive", "target", "fit"}
+        return [name for name, m in MEASURES.items() if not asked & set(m.card.needs)]
+    chosen: set[str] = set()
+    for wish in wanted:
+        found = [n for n in MEASURES if wish in ("all", n) or n.startswith(f"{wish}.")]
+        if not found:
+            families = sorted({name.split(".")[0] for name in MEASURES})
+            raise OptionError(
+                f"there is no measure '{wish}'", hint=near(wish, ["all", *families, *MEASURES])
+            )
+        chosen.update(found)
+    return [name for name in MEASURES if name in chosen]

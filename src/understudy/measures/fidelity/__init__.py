@@ -1,0 +1,1 @@
+"""Measures of fidelity, one idea a file."""

@@ -1,0 +1,226 @@
+"""How far the columns of two tables are apart, one histogram at a time.
+
+Numbers are cut at the training table's quantiles, categories keep their most frequent levels;
+missing values and values never seen in training have cells of their own.
+"""
+
+import itertools
+import math
+
+import numpy as np
+
+from understudy.coding import MISSING, UNSEEN, Codec, ColumnCodec
+from understudy.comparison import Comparison, Which
+from understudy.findings import Card, Finding, Part, TableOfNumbers, around, box, described
+from understudy.measures.fidelity.distances import DISTANCES, Histogram, shares
+
+Histograms = dict[Which, list[Histogram]]
+BOX = ("of", "smallest", "lower quartile", "median", "upper quartile", "largest")
+
+
+@described(
+    Card(
+        name="fidelity.total_variation",
+        title="Total variation distance",
+        meaning="The share of records that would have to move to another value, mean over columns.",
+        formula="mean over columns of ½ Σ |p − q|",
+        unit="fraction",
+        better="lower",
+        headline="mean over columns",
+        source="Sosnovchyk 2021, section 4.1.3, equation 4.1.3",
+        not_shown="Columns are looked at one by one: broken relations between columns, and copies "
+        "of real records, do not show.",
+    )
+)
+def total_variation(
+    comparison: Comparison, *, bins: int = 10, levels: int = 100, resamples: int = 100, pairs: int = 1000
+) -> Finding:
+    """Mean total variation distance of the columns."""
+    return _compare(comparison, "total_variation", bins, levels, resamples, pairs)
+
+
+@described(
+    Card(
+        name="fidelity.hellinger",
+        title="Hellinger distance",
+        meaning="How far apart the columns' histograms are, from 0 (equal) to 1 (disjoint); "
+        "sensitive to rare values, mean over columns.",
+        formula="mean over columns of √(½ Σ (√p − √q)²)",
+        unit="fraction",
+        better="lower",
+        headline="mean over columns",
+        source="Sosnovchyk 2021, section 4.1.2, equation 4.1.2",
+        not_shown="Columns are looked at one by one: broken relations between columns, and copies "
+        "of real records, do not show.",
+    )
+)
+def hellinger(
+    comparison: Comparison, *, bins: int = 10, levels: int = 100, resamples: int = 100, pairs: int = 1000
+) -> Finding:
+    """Mean Hellinger distance of the columns."""
+    return _compare(comparison, "hellinger", bins, levels, resamples, pairs)
+
+
+@described(
+    Card(
+        name="fidelity.relative_entropy",
+        title="Relative entropy",
+        meaning="The extra bits a record costs if the synthetic columns are taken for the real "
+        "ones (Kullback-Leibler divergence), mean over columns.",
+        formula="mean over columns of Σ p log₂(p / q), p training, q synthetic, half a count "
+        "added to every cell that either table uses",
+        unit="bits",
+        better="lower",
+        headline="mean over columns",
+        source="Sosnovchyk 2021, section 4.1.5 (whose table repeats the total variation distance)",
+        not_shown="Columns are looked at one by one: broken relations between columns, and copies "
+        "of real records, do not show. The number grows with the number of cells.",
+    )
+)
+def relative_entropy(
+    comparison: Comparison, *, bins: int = 10, levels: int = 100, resamples: int = 100, pairs: int = 1000
+) -> Finding:
+    """Mean relative entropy of the columns."""
+    return _compare(comparison, "relative_entropy", bins, levels, resamples, pairs)
+
+
+def _compare(
+    comparison: Comparison, distance: str, bins: int, levels: int, resamples: int, pairs: int
+) -> Finding:
+    codec = comparison.codec(bins=bins, levels=levels)
+    histograms = comparison.once(("histograms", bins, levels), lambda: _histograms(comparison, codec))
+    value, reference = _mean_distance(histograms, distance, _scale(comparison, distance))
+    spread = _spread(comparison, codec, distance, resamples)
+    top = math.inf if distance == "relative_entropy" else 1.0
+    card = {"total_variation": total_variation, "hellinger": hellinger}.get(distance, relative_entropy).card  # type: ignore[attr-defined]
+    two_way, capped = comparison.once(
+        ("pairs", bins, levels, pairs), lambda: _pair_distances(comparison, codec, pairs)
+    )
+    return Finding(
+        card.name,
+        unit=card.unit,
+        better=card.better,
+        value=value,
+        interval=around(value, spread, 0.0, top),
+        reference=reference,
+        parts=_parts(comparison, codec, histograms, distance),
+        tables={
+            **_pictures(codec, histograms),
+            "box": _boxes(histograms, distance, two_way.get(distance, [])),
+        },
+        note=" ".join(filter(None, ["" if comparison.has_holdout else NO_HOLDOUT, capped])),
+    )
+
+
+NO_HOLDOUT = "No holdout was given, so there is no reference: what fresh real rows would get is not known."
+
+
+def _histograms(comparison: Comparison, codec: Codec) -> Histograms:
+    tables: list[Which] = ["train", "synthetic", *(["holdout"] if comparison.has_holdout else [])]  # type: ignore[list-item]
+    return {t: [comparison.counts(t, [name], codec) for name in codec.names] for t in tables}
+
+
+def _scale(comparison: Comparison, distance: str) -> float:
+    """Bring the holdout's own distance to the size of the synthetic table.
+
+    Total variation and Hellinger distance are of the order of the square root of the sampling
+    noise, relative entropy of the noise itself.
+    """
+    if not comparison.has_holdout:
+        return 1.0
+    ratio = comparison.size_ratio()
+    return ratio if distance == "relative_entropy" else math.sqrt(ratio)
+
+
+def _mean_distance(
+    histograms: Histograms, distance: str, scale: float
+) -> tuple[float, float | None]:
+    measure = DISTANCES[distance]
+    train = histograms["train"]
+    value = float(np.mean([measure(p, q) for p, q in zip(train, histograms["synthetic"], strict=True)]))
+    if "holdout" not in histograms:
+        return value, None
+    fresh = [measure(p, q) for p, q in zip(train, histograms["holdout"], strict=True)]
+    return value, scale * float(np.mean(fresh))
+
+
+def _spread(comparison: Comparison, codec: Codec, distance: str, times: int) -> float:
+    """Give the standard deviation of the difference to the reference when all rows are redrawn."""
+
+    def redraw() -> list[Histograms]:
+        drawn = []
+        for number, again in enumerate(comparison.resamples(times), start=1):
+            drawn.append(_histograms(again, codec))
+            comparison.progress("fidelity by column", number, times)
+        return drawn
+
+    drawn = comparison.once(("redrawn", id(codec), times), redraw)
+    scale = _scale(comparison, distance)
+    differences = []
+    for histograms in drawn:
+        value, reference = _mean_distance(histograms, distance, scale)
+        differences.append(value - (reference or 0.0))
+    return float(np.std(differences, ddof=1)) if len(differences) > 1 else 0.0
+
+
+def _parts(
+    comparison: Comparison, codec: Codec, histograms: Histograms, distance: str
+) -> tuple[Part, ...]:
+    measure, scale = DISTANCES[distance], _scale(comparison, distance)
+    parts = []
+    for i, name in enumerate(codec.names):
+        p, q = histograms["train"][i], histograms["synthetic"][i]
+        h = histograms["holdout"][i] if "holdout" in histograms else None
+        more = {other: function(p, q) for other, function in DISTANCES.items() if other != distance}
+        parts.append(Part(name, measure(p, q), None if h is None else scale * measure(p, h), more))
+    return tuple(sorted(parts, key=lambda part: (-(part.value or 0.0), part.name)))
+
+
+def _pair_distances(
+    comparison: Comparison, codec: Codec, most: int
+) -> tuple[dict[str, list[float]], str]:
+    """Give the distances of all two-way tables, or of as many as the cap allows."""
+    every = list(itertools.combinations(codec.names, 2))
+    chosen, note = every, ""
+    if len(every) > most:
+        picked = np.sort(comparison.stream("pairs").choice(len(every), most, replace=False))
+        chosen = [every[i] for i in picked]
+        note = f"The box plot over pairs shows {most:,} of {len(every):,} pairs, drawn at random (option pairs)."
+    found: dict[str, list[float]] = {name: [] for name in DISTANCES}
+    for number, pair in enumerate(chosen, start=1):
+        p, q = (comparison.counts(table, pair, codec) for table in ("train", "synthetic"))  # type: ignore[arg-type]
+        for name in ("total_variation", "hellinger", "relative_entropy"):
+            found[name].append(DISTANCES[name](p.ravel(), q.ravel()))
+        if number % 50 == 0 or number == len(chosen):
+            comparison.progress("fidelity by pair", number, len(chosen))
+    return found, note
+
+
+def _boxes(histograms: Histograms, distance: str, pairs: list[float]) -> TableOfNumbers:
+    measure = DISTANCES[distance]
+    columns = [measure(p, q) for p, q in zip(histograms["train"], histograms["synthetic"], strict=True)]
+    rows = [("columns", *box(columns))]
+    if pairs:
+        rows.append(("pairs", *box(pairs)))
+    return TableOfNumbers(BOX, tuple(rows))
+
+
+def _pictures(codec: Codec, histograms: Histograms) -> dict[str, TableOfNumbers]:
+    made = {}
+    for i, coder in enumerate(codec.columns):
+        by_table = [shares(histograms[table][i]) for table in histograms]
+        rows = [
+            (label, *(float(share[code]) for share in by_table))
+            for code, label in _labels(coder)
+            if any(share[code] for share in by_table)
+        ]
+        made[f"histogram:{coder.column.name}"] = TableOfNumbers(("bin", *histograms), tuple(rows))
+    return made
+
+
+def _labels(coder: ColumnCodec) -> list[tuple[int, str]]:
+    """Name the cells in the order in which a person reads them."""
+    bins = [coder.bin_name(number) for number in range(coder.bins)]
+    names = [*bins, *coder.levels, *(["other levels"] if coder.rest else [])]
+    cells = list(enumerate(names, start=2))
+    return [*cells, (UNSEEN, "unseen in training"), (MISSING, "missing")]

@@ -1,0 +1,106 @@
+"""Means and standard deviations of all columns at once."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.comparison import Comparison, Which
+from understudy.findings import Card, Finding, Part, around, described
+from understudy.measures.fidelity.columns import NO_HOLDOUT
+
+
+@described(
+    Card(
+        name="fidelity.moments",
+        title="Means and standard deviations",
+        meaning="Whether the columns' means and standard deviations rank alike in both tables.",
+        formula="Spearman correlation of ⟨means, standard deviations⟩ over the columns whose "
+        "values are numbers",
+        unit="correlation",
+        better="higher",
+        headline="the correlation",
+        source="Sosnovchyk 2021, section 4.1.1, equation 4.1.1",
+        not_shown="Only ranks count, so columns of very different size agree almost whatever a "
+        "generator does: a high value is a low bar.",
+    )
+)
+def moments(comparison: Comparison, *, resamples: int = 100) -> Finding:
+    """Spearman correlation of the concatenated column means and standard deviations."""
+    card = moments.card  # type: ignore[attr-defined]
+    names = [name for name in comparison.names if _has_numbers(comparison, name)]
+    usable = [n for n in names if all(_moments(comparison, t, n) for t in _tables(comparison))]
+    empty = [n for n in names if n not in usable]
+    if len(usable) < 2:
+        return Finding(
+            card.name,
+            status="not_applicable",
+            unit=card.unit,
+            better=card.better,
+            note="This needs at least two columns with numbers in every table; "
+            f"there {'is one' if len(usable) == 1 else 'is none'}.",
+        )
+    value, reference = _correlate(comparison, usable)
+    differences = []
+    for number, again in enumerate(comparison.resamples(resamples), start=1):
+        redrawn, fresh = _correlate(again, usable)
+        differences.append(redrawn - (fresh or 0.0))
+        comparison.progress("fidelity by moments", number, resamples)
+    parts = []
+    for name in usable:
+        train, synthetic = (_moments(comparison, t, name) for t in ("train", "synthetic"))  # type: ignore[arg-type]
+        more = {"deviation": synthetic[1], "train_mean": train[0], "train_deviation": train[1]}
+        fresh_mean = _moments(comparison, "holdout", name)[0] if comparison.has_holdout else None
+        parts.append(Part(name, synthetic[0], fresh_mean, more))
+    notes = ["" if comparison.has_holdout else NO_HOLDOUT]
+    if empty:
+        notes.append(f"Left out, no number in one of the tables: {', '.join(empty)}.")
+    return Finding(
+        card.name,
+        unit=card.unit,
+        better=card.better,
+        value=value,
+        interval=around(value, float(np.std(differences, ddof=1)), -1.0, 1.0),
+        reference=reference,
+        parts=tuple(parts),
+        note=" ".join(filter(None, notes)),
+    )
+
+
+def _tables(comparison: Comparison) -> tuple[Which, ...]:
+    return ("train", "synthetic", "holdout") if comparison.has_holdout else ("train", "synthetic")
+
+
+def _has_numbers(comparison: Comparison, name: str) -> bool:
+    column = comparison.schema[name]
+    if column.kind == "number":
+        return True
+    return column.kind == "category" and column.stored in ("integer", "float")
+
+
+def _moments(comparison: Comparison, table: Which, name: str) -> tuple[float, ...]:
+    found = comparison.source(table).moments(name)
+    return () if found is None else (found.mean, found.deviation)
+
+
+def _correlate(comparison: Comparison, names: list[str]) -> tuple[float, float | None]:
+    lists = {t: [_moments(comparison, t, n) for n in names] for t in _tables(comparison)}
+    ranks = {t: _ranks(np.array(rows).T.ravel()) for t, rows in lists.items() if all(rows)}
+    if "synthetic" not in ranks or "train" not in ranks:
+        return 0.0, 0.0
+    fresh = _pearson(ranks["train"], ranks["holdout"]) if "holdout" in ranks else None
+    return _pearson(ranks["train"], ranks["synthetic"]), fresh
+
+
+def _ranks(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rank from 1 up; equal numbers share the mean of their ranks."""
+    _, where, times = np.unique(numbers, return_inverse=True, return_counts=True)
+    last = np.cumsum(times)
+    made: NDArray[np.float64] = (last - (times - 1) / 2)[where]
+    return made
+
+
+def _pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    if np.array_equal(a, b):
+        return 1.0
+    if not a.std() or not b.std():
+        return 0.0
+    return float(np.corrcoef(a, b)[0, 1])

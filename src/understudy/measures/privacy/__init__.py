@@ -1,0 +1,1 @@
+"""Measures of privacy, one idea a file."""

@@ -1,0 +1,103 @@
+"""Synthetic rows that equal a real one, value for value."""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.comparison import Comparison
+from understudy.findings import LEVEL, Card, Finding, Part, described, wilson
+
+
+@described(
+    Card(
+        name="privacy.identical_matches",
+        title="Identical matches",
+        meaning="The share of synthetic rows that equal a training row in every column.",
+        formula="#{synthetic rows equal to some training row} / #{synthetic rows}; the reference "
+        "is the same share for holdout rows; p by permuting the labels training and holdout "
+        "over all real rows that some synthetic row equals",
+        unit="fraction",
+        better="lower",
+        headline="share of synthetic rows",
+        source="Platzer and Reutterer 2021, section 3 (exact copies); Hittmeir et al. 2019",
+        not_shown="Near copies do not count: one changed digit hides a copied record. Few columns "
+        "with few values match by chance, which is why the holdout's share stands beside.",
+        threat="Anyone who sees the synthetic table and holds a full real record can confirm it. "
+        "Counted against fresh real rows, which nobody can have copied.",
+    )
+)
+def identical_matches(comparison: Comparison, *, permutations: int = 2000) -> Finding:
+    """Share of synthetic rows that equal a training row."""
+    card = identical_matches.card  # type: ignore[attr-defined]
+    rows = comparison.rows("synthetic")
+    distinct = rows.group_by(rows.columns, maintain_order=True).len("times")
+    times = distinct["times"].to_numpy().astype(np.int64)
+    distinct = distinct.drop("times")
+    in_train = comparison.copies("train", distinct)
+    hits, total = int(times[in_train > 0].sum()), rows.height
+    value = hits / total
+    parts = [Part("distinct synthetic rows", len(times) / total)]
+    reference = p_value = None
+    if comparison.has_holdout:
+        fresh = comparison.rows("holdout")
+        reference = float((comparison.copies("train", fresh) > 0).mean())
+        in_holdout = comparison.copies("holdout", distinct)
+        equal = int(times[in_holdout > 0].sum()) / total
+        parts.append(Part("synthetic rows equal to a holdout row", equal))
+        sizes = comparison.height("train"), comparison.height("holdout")
+        rng = comparison.stream(card.name)
+        p_value = _permute(times, in_train, in_holdout, sizes, permutations, rng)
+    return Finding(
+        card.name,
+        unit=card.unit,
+        better=card.better,
+        value=value,
+        interval=wilson(hits, total),
+        reference=reference,
+        p_value=p_value,
+        flagged=(
+            p_value is not None
+            and reference is not None
+            and p_value < 1 - LEVEL
+            and value > reference
+        ),
+        parts=tuple(parts),
+        note="" if comparison.has_holdout else WITHOUT_HOLDOUT,
+    )
+
+
+WITHOUT_HOLDOUT = (
+    "No holdout was given: how many rows of this kind match by chance is not known, "
+    "and copying cannot be told from coincidence."
+)
+
+
+def _permute(
+    times: NDArray[np.int64],
+    in_train: NDArray[np.int64],
+    in_holdout: NDArray[np.int64],
+    sizes: tuple[int, int],
+    permutations: int,
+    rng: np.random.Generator,
+) -> float:
+    """Test whether synthetic rows equal training rows more often than holdout rows.
+
+    Under exchangeable halves the labels of all real rows can be swapped at will. Each distinct
+    synthetic row that equals some real rows counts with its multiplicity if at least one of
+    them carries the label training.
+    """
+    touched = (in_train + in_holdout) > 0
+    times, real = times[touched], (in_train + in_holdout)[touched]
+    if not len(times):
+        return 1.0
+    observed = int(times[in_train[touched] > 0].sum())
+    train, holdout = sizes
+    owner = np.repeat(np.arange(len(times)), real)
+    at_least = 0
+    for _ in range(permutations):
+        labelled = rng.hypergeometric(train, holdout, len(owner))
+        chosen = rng.permutation(len(owner))[:labelled]
+        hit = np.zeros(len(times), bool)
+        hit[owner[chosen]] = True
+        at_least += int(times[hit].sum()) >= observed
+    return (1 + at_least) / (1 + permutations)

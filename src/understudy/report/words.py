@@ -1,0 +1,289 @@
+"""Numbers and sentences, the same for the console and the page.
+
+The speech is careful: a finding reports the risk under one attack, the reading of a copying
+detector or the disclosure measured, and nothing is concluded beyond that.
+"""
+
+import math
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+NONE = "–"  # noqa: RUF001
+BARE = ("", "correlation", "ratio")
+COPYING = (
+    "privacy.identical_matches",
+    "privacy.closest_record",
+    "privacy.neighbour_ratio",
+    "privacy.mean_minimal_distance",
+    "privacy.too_close",
+    "privacy.replicated_uniques",
+)
+ATTACKS = (
+    "privacy.correct_attribution",
+    "privacy.radius_attribution",
+    "privacy.adversary_error",
+    "privacy.match_rate",
+    "privacy.singling_out",
+    "privacy.linkability",
+    "privacy.attribute_inference",
+    "privacy.membership",
+)
+DIRECTIONS = {
+    "lower": "lower is better",
+    "higher": "higher is better",
+    "reference": "nearer the reference is better",
+}
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def visible(text: object) -> str:
+    r"""Give text on one line in which nothing steers the terminal or turns the writing round.
+
+    Examples
+    --------
+    >>> visible("a\nb\x1b[31m")
+    'a b\\x1b[31m'
+    """
+    return "".join(
+        " "
+        if c in "\n\r\t"
+        else c.encode("unicode_escape").decode()
+        if c in _BIDI or unicodedata.category(c) in ("Cc", "Cs")
+        else c
+        for c in str(text)
+    )
+
+
+def is_number(value: object) -> bool:
+    """Tell whether this is a finite number (and not a truth value)."""
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and math.isfinite(float(value))
+    )
+
+
+def percent(value: float) -> str:
+    """Print a fraction as per cent, never rounding to 0 or to all what is not.
+
+    Examples
+    --------
+    >>> percent(0.0058), percent(0.4838), percent(0), percent(1e-6), percent(0.99999)
+    ('0.58 %', '48.38 %', '0 %', '< 0.01 %', '> 99.99 %')
+    """
+    share = 100 * value
+    if value in (0, 1):
+        return f"{share:.0f} %"
+    if abs(share) < 0.01:
+        return "< 0.01 %" if share > 0 else "> -0.01 %"
+    if 99.99 < share < 100:
+        return "> 99.99 %"
+    return f"{share:,.0f} %" if abs(share) >= 1000 else f"{share:.2f} %"
+
+
+def significant(value: float) -> str:
+    """Print a number with up to four digits that matter.
+
+    Examples
+    --------
+    >>> significant(1.23456), significant(24421.3), significant(12), significant(3e-7)
+    ('1.235', '24,421', '12', '3e-07')
+    """
+    size = abs(value)
+    if value == 0:
+        return "0"
+    if size >= 1e9 or size < 1e-4:
+        return f"{value:.3g}"
+    if size >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def number(value: Any, unit: str = "") -> str:
+    """Print a value with its unit; shares as per cent, what is missing as a dash.
+
+    Examples
+    --------
+    >>> number(0.4838, "fraction"), number(1.5, "bits"), number(0.98, "correlation"), number(None)
+    ('48.38 %', '1.5 bits', '0.98', '–')
+    """  # noqa: RUF002
+    if not is_number(value):
+        return NONE
+    if unit == "fraction":
+        return percent(value)
+    return significant(value) if unit in BARE else f"{significant(value)} {visible(unit)}"
+
+
+def interval(ends: Any, unit: str = "") -> str:
+    """Print the two ends of an interval; the unit is said beside the value.
+
+    Examples
+    --------
+    >>> interval([0.0055, 0.0061], "fraction"), interval([1, 2.5], "bits"), interval(None)
+    ('[0.55 %, 0.61 %]', '[1, 2.5]', '–')
+    """  # noqa: RUF002
+    if not ends:
+        return NONE
+    shown = unit if unit == "fraction" else ""
+    return f"[{number(ends[0], shown)}, {number(ends[1], shown)}]"
+
+
+def p_value(value: Any) -> str:
+    """Print a p-value.
+
+    Examples
+    --------
+    >>> p_value(0.0312), p_value(1e-9), p_value(None)
+    ('0.0312', '< 0.001', '–')
+    """  # noqa: RUF002
+    if not is_number(value):
+        return NONE
+    return "< 0.001" if value < 0.001 else f"{value:.3g}"
+
+
+def level(value: Any) -> str:
+    """Print the level of an interval.
+
+    Examples
+    --------
+    >>> level(0.95), level(0.999), level(None)
+    ('95 %', '99.9 %', '–')
+    """  # noqa: RUF002
+    return f"{100 * value:.4g} %" if is_number(value) else NONE
+
+
+def direction(better: Any) -> str:
+    """Say in which direction a number is good.
+
+    Examples
+    --------
+    >>> direction("reference")
+    'nearer the reference is better'
+    """
+    return DIRECTIONS.get(str(better), "no direction is better")
+
+
+def family(measure: object) -> str:
+    """Give the part of a measure's name before the dot."""
+    return str(measure).split(".", 1)[0]
+
+
+def mark(finding: Mapping[str, Any]) -> str:
+    """Give the word beside a finding: flagged, failed, not applicable, or nothing.
+
+    Examples
+    --------
+    >>> mark({"status": "ok", "flagged": True}), mark({"status": "not_applicable"})
+    ('flagged', 'not applicable')
+    """
+    if finding.get("status", "ok") != "ok":
+        return visible(finding["status"]).replace("_", " ")
+    return "flagged" if finding.get("flagged") else ""
+
+
+def side(finding: Mapping[str, Any]) -> str:
+    """Say where the interval lies: above, below or around the reference; "" if either is missing.
+
+    Examples
+    --------
+    >>> side({"interval": [0.1, 0.2], "reference": 0.05})
+    'above'
+    """
+    ends, reference = finding.get("interval"), finding.get("reference")
+    if not ends or not all(map(is_number, (*ends, reference))):
+        return ""
+    if ends[0] > reference:
+        return "above"
+    return "below" if ends[1] < reference else "around"
+
+
+def sentence(finding: Mapping[str, Any], *, holdout: bool | None = None) -> str:
+    """Say a finding in one plain sentence.
+
+    Parameters
+    ----------
+    finding : mapping
+        As in version 1 of the JSON contract.
+    holdout : bool, optional
+        Whether the comparison had a holdout; used where the finding has no reference.
+
+    Examples
+    --------
+    >>> sentence({"measure": "fidelity.hellinger", "status": "ok", "unit": "fraction",
+    ...           "value": 0.2, "interval": [0.18, 0.22], "level": 0.95, "reference": 0.1,
+    ...           "better": "lower", "flagged": True})
+    'The measure reads 20.00 %, where fresh real rows get 10.00 %; its 95 % interval
+     [18.00 %, 22.00 %] lies above that reference, on the worse side, so it is flagged.'
+    """
+    if finding.get("status", "ok") != "ok":
+        reason = visible(finding.get("note") or "no reason was given").strip()
+        return _stop(f"{mark(finding).capitalize()}: {reason}")
+    unit = str(finding.get("unit") or "")
+    start = f"{_subject(finding)} {number(finding.get('value'), unit)}"
+    if not is_number(finding.get("reference")):
+        missing = "no holdout" if holdout is False else "no reference"
+        end = f"there is {missing} to compare with"
+        if finding.get("interval"):
+            end = f"its {_interval(finding, unit)} stands alone, for {end}"
+        return _stop(f"{start}; {end}{_flag(finding, explained=False)}")
+    start += f", where fresh real rows get {number(finding['reference'], unit)}"
+    where = side(finding)
+    if not where:
+        return _stop(f"{start}; it has no interval{_flag(finding, explained=False)}")
+    if where == "around":
+        end = "includes that reference"
+        explained = False
+    else:
+        bad = {"lower": "above", "higher": "below"}.get(str(finding.get("better")), where)
+        end = f"lies {where} that reference, on the {'worse' if where == bad else 'better'} side"
+        explained = where == bad
+    return _stop(f"{start}; its {_interval(finding, unit)} {end}{_flag(finding, explained)}")
+
+
+def _subject(finding: Mapping[str, Any]) -> str:
+    name = str(finding["measure"])
+    if name in COPYING:
+        return "This copying detector reads"
+    if name in ATTACKS or family(name) == "attack":
+        risky = finding.get("better") == "lower"
+        return "The risk under this attack is" if risky else "Under this attack the measure reads"
+    if family(name) == "privacy" and finding.get("better") == "lower":
+        return "The disclosure measured is"
+    return "The measure reads"
+
+
+def _interval(finding: Mapping[str, Any], unit: str) -> str:
+    return f"{level(finding.get('level', 0.95))} interval {interval(finding['interval'], unit)}"
+
+
+def _flag(finding: Mapping[str, Any], explained: bool) -> str:
+    """Say why it is flagged, or why not although the interval is on the worse side."""
+    p = finding.get("p_value")
+    because = f" (p-value {p_value(p)})" if is_number(p) else ""
+    if finding.get("flagged"):
+        return f", {'so' if explained else 'and'} it is flagged{because}"
+    return f", yet it is not flagged{because}" if explained else ""
+
+
+def _stop(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def scalar(value: Any) -> str:
+    """Print any plain value: numbers with few digits, lists and mappings in one line.
+
+    Examples
+    --------
+    >>> scalar(0.123456), scalar(None), scalar(["a", 2]), scalar({"bins": 20})
+    ('0.1235', '–', 'a, 2', 'bins 20')
+    """  # noqa: RUF002
+    if value is None:
+        return NONE
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{visible(name)} {scalar(v)}" for name, v in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(scalar, value))
+    return visible(value)

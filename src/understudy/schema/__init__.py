@@ -1,0 +1,22 @@
+"""What a table is made of: columns, kinds, and where each fact comes from."""
+
+from understudy.schema.columns import Column, Kind, Schema, Stored, near
+from understudy.schema.inference import infer
+from understudy.schema.toml import dumps, loads, read
+from understudy.schema.values import Values, labels, read_values, same_number
+
+__all__ = [
+    "Column",
+    "Kind",
+    "Schema",
+    "Stored",
+    "Values",
+    "dumps",
+    "infer",
+    "labels",
+    "loads",
+    "near",
+    "read",
+    "read_values",
+    "same_number",
+]

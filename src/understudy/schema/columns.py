@@ -1,0 +1,206 @@
+"""Column and Schema: what a table is made of, and where each fact about it comes from."""
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from understudy.errors import SchemaError
+
+Kind = Literal["number", "category", "date", "identifier", "text", "constant"]
+Stored = Literal[
+    "integer", "float", "text", "boolean", "date", "datetime", "time", "duration", "other"
+]
+Unit = Literal["day", "minute", "second", "microsecond"]
+
+FACTS = ("kind", "decimals", "bounds", "levels")
+LEFT_OUT: tuple[Kind, ...] = ("identifier", "text")
+MICROSECONDS: dict[Unit, float] = {"day": 86_400e6, "minute": 60e6, "second": 1e6, "microsecond": 1}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its kind, and the facts that coding and decoding need.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"number", "category", "date", "identifier", "text", "constant"}
+    stored : str
+        How the values are kept in the table: ``integer``, ``float``, ``text``, ``boolean`` …
+    decimals : int, optional
+        Digits after the point that the numbers of this column have; none: as many as there are.
+    bounds : tuple of float, optional
+        Smallest and largest number; for a date, microseconds since 1970 in UTC.
+    levels : tuple of str
+        The values of a category; in a number or a date, the words that stand among the
+        values, such as ``N`` for not applicable, and infinities.
+    format : str, optional
+        How a date is written where it is stored as text.
+    time_zone : str, optional
+        The zone of a datetime.
+    unit : str, optional
+        The step between dates.
+    missing : bool
+        Whether values are missing.
+    inferred : frozenset of str
+        The facts that were read off the data; all others were declared by a person.
+    why : str
+        The choice of the kind, explained.
+    """
+
+    name: str
+    kind: Kind
+    stored: Stored = "text"
+    decimals: int | None = None
+    bounds: tuple[float, float] | None = None
+    levels: tuple[str, ...] = ()
+    format: str | None = None
+    time_zone: str | None = None
+    unit: Unit | None = None
+    missing: bool = False
+    inferred: frozenset[str] = frozenset()
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        place = f"schema: column '{self.name}'"
+        if self.kind not in get_args(Kind):
+            raise SchemaError(
+                f"{place} has the unknown kind '{self.kind}'",
+                hint=f"use one of {', '.join(get_args(Kind))}",
+            )
+        if self.stored not in get_args(Stored):
+            raise SchemaError(
+                f"{place}: stored = '{self.stored}' is unknown",
+                hint=f"use one of {', '.join(get_args(Stored))}",
+            )
+        if self.unit is not None and self.unit not in get_args(Unit):
+            raise SchemaError(
+                f"{place}: unit = '{self.unit}' is unknown",
+                hint=f"use one of {', '.join(get_args(Unit))}",
+            )
+        if self.bounds is not None and not self.bounds[0] <= self.bounds[1]:
+            raise SchemaError(
+                f"{place}: bounds {list(self.bounds)} are upside down",
+                hint="write the smaller one first",
+            )
+        if self.decimals is not None and not 0 <= self.decimals <= 15:
+            raise SchemaError(
+                f"{place}: decimals = {self.decimals}", hint="use a whole number from 0 to 15"
+            )
+        if len(set(self.levels)) != len(self.levels):
+            twice = next(level for level in self.levels if self.levels.count(level) > 1)
+            raise SchemaError(f"{place} names the level '{twice}' twice", hint="name it once")
+        unknown = self.inferred - set(FACTS)
+        if unknown:
+            raise SchemaError(
+                f"{place}: '{min(unknown)}' is not a fact that can be inferred",
+                hint=f"use {', '.join(FACTS)}",
+            )
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether values lie on a line: numbers and dates."""
+        return self.kind in ("number", "date")
+
+    @property
+    def is_modelled(self) -> bool:
+        """Whether synthesis and assessment take the column in."""
+        return self.kind not in LEFT_OUT
+
+    @property
+    def step(self) -> float | None:
+        """The distance between neighbouring values of a number or a date, if there is one."""
+        if self.kind == "date":
+            return MICROSECONDS[self.unit or "microsecond"]
+        if self.kind == "number" and self.decimals is not None:
+            return float(10.0**-self.decimals)
+        return None
+
+    def source(self, fact: str) -> Literal["data", "declared"]:
+        """Say who knows a fact: the data, or a person who declared it."""
+        return "data" if fact in self.inferred else "declared"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table, in order.
+
+    Examples
+    --------
+    >>> schema = Schema((Column("age", "number"), Column("id", "identifier")))
+    >>> schema.names, schema.modelled
+    (('age', 'id'), ('age',))
+    """
+
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for column in self.columns:
+            if column.name in seen:
+                raise SchemaError(
+                    f"schema: the column '{column.name}' stands twice", hint="rename one of them"
+                )
+            seen.add(column.name)
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise SchemaError(f"there is no column '{name}'", hint=near(name, self.names))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All column names."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def modelled(self) -> tuple[str, ...]:
+        """The names of the columns that synthesis and assessment take in."""
+        return tuple(column.name for column in self.columns if column.is_modelled)
+
+    @property
+    def left_out(self) -> tuple[Column, ...]:
+        """The columns that synthesis and assessment leave out."""
+        return tuple(column for column in self.columns if not column.is_modelled)
+
+    def project(self, names: Iterable[str]) -> "Schema":
+        """Keep the named columns, in the order given."""
+        return Schema(tuple(self[name] for name in names))
+
+    def replace(self, name: str, **facts: object) -> "Schema":
+        """Change facts of one column; a fact that a person changes is a declared one."""
+        column = self[name]
+        changed = dataclasses.replace(
+            column,
+            **facts,  # type: ignore[arg-type]
+            inferred=column.inferred - set(facts),
+        )
+        return Schema(tuple(changed if c.name == name else c for c in self.columns))
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """Give a hint for a name that does not exist.
+
+    Examples
+    --------
+    >>> near("agee", ["age", "sex"])
+    "did you mean 'age'?"
+    """
+    names = list(names)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    listed = ", ".join(names[:12]) + (" …" if len(names) > 12 else "")
+    return f"there are: {listed}" if names else "there is none at all"

@@ -1,0 +1,153 @@
+"""Schemas as TOML: written with the reasons, edited by people, read with care."""
+
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from understudy.errors import SchemaError
+from understudy.schema.columns import FACTS, Column, Schema, near
+
+VERSION = 1
+HEADER = """\
+Schema of a table, read by `understudy ... --schema FILE`.
+kind: number, category, date, identifier, text or constant; identifiers and text are left out.
+levels: the values of a category; in a number or a date, the words that stand among the values.
+inferred: the facts that were read off the data. Once you have checked or changed a fact, delete
+its name from this list: it is then declared by you, and free under differential privacy."""
+KEYS = (
+    "name",
+    "kind",
+    "why",
+    "stored",
+    "decimals",
+    "bounds",
+    "levels",
+    "format",
+    "time_zone",
+    "unit",
+    "missing",
+    "inferred",
+)
+
+
+def dumps(schema: Schema) -> str:
+    """Write a schema as TOML.
+
+    Examples
+    --------
+    >>> schema = Schema((Column("age", "number", decimals=0, bounds=(0.0, 120.0)),))
+    >>> loads(dumps(schema)) == schema
+    True
+    """
+    document = tomlkit.document()
+    for line in HEADER.splitlines():
+        document.add(tomlkit.comment(line))
+    document.add("version", tomlkit.item(VERSION))
+    columns = tomlkit.aot()
+    for column in schema:
+        table = tomlkit.table()
+        for key, value in _to_plain(column).items():
+            table.add(key, value)
+        columns.append(table)
+    document.add("column", columns)
+    return tomlkit.dumps(document)
+
+
+def _to_plain(column: Column) -> dict[str, Any]:
+    plain: dict[str, Any] = {"name": column.name, "kind": column.kind}
+    for key in ("why", "stored", "decimals", "format", "time_zone", "unit"):
+        value = getattr(column, key)
+        if value not in (None, ""):
+            plain[key] = value
+    if column.bounds is not None:
+        plain["bounds"] = [_bound_to_plain(b, column) for b in column.bounds]
+    if column.levels:
+        plain["levels"] = list(column.levels)
+    if column.missing:
+        plain["missing"] = True
+    if column.inferred:
+        plain["inferred"] = [fact for fact in FACTS if fact in column.inferred]
+    return plain
+
+
+def _bound_to_plain(bound: float, column: Column) -> float | int | str:
+    if column.kind == "date":
+        return datetime.fromtimestamp(bound / 1e6, tz=UTC).replace(tzinfo=None).isoformat()
+    return int(bound) if bound == int(bound) else bound
+
+
+def loads(text: str, *, name: str = "schema") -> Schema:
+    """Read a schema from TOML; whatever is unknown or impossible is an error that says where."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SchemaError(f"{name}: {error}", hint="check the quotes and brackets there") from error
+    unknown = set(data) - {"version", "column"}
+    if unknown:
+        raise SchemaError(
+            f"{name}: unknown key '{min(unknown)}'", hint=near(min(unknown), ["version", "column"])
+        )
+    if data.get("version", VERSION) != VERSION:
+        raise SchemaError(
+            f"{name}: version {data['version']} is not known here",
+            hint=f"this program reads version {VERSION}",
+        )
+    columns = data.get("column")
+    if not isinstance(columns, list) or not columns:
+        raise SchemaError(f"{name}: there are no columns", hint="add [[column]] tables")
+    return Schema(tuple(_from_plain(entry, name) for entry in columns))
+
+
+def _from_plain(entry: dict[str, Any], file: str) -> Column:
+    if not isinstance(entry.get("name"), str) or not isinstance(entry.get("kind"), str):
+        raise SchemaError(
+            f"{file}: a column without a name or a kind: {entry}", hint="give it both, as text"
+        )
+    name = entry["name"]
+    unknown = set(entry) - set(KEYS)
+    if unknown:
+        raise SchemaError(
+            f"{file}: column '{name}' has the unknown key '{min(unknown)}'",
+            hint=near(min(unknown), KEYS),
+        )
+    facts = dict(entry)
+    try:
+        if "bounds" in facts:
+            low, high = facts["bounds"]
+            facts["bounds"] = (_bound_from_plain(low), _bound_from_plain(high))
+        if "levels" in facts:
+            facts["levels"] = tuple(_text(level) for level in facts["levels"])
+        facts["inferred"] = frozenset(facts.get("inferred", ()))
+        return Column(**facts)
+    except (TypeError, ValueError) as error:
+        raise SchemaError(
+            f"{file}: column '{name}' has a value of the wrong form ({error})",
+            hint="bounds = [low, high], levels = [\"a\", \"b\"], decimals = 2",
+        ) from error
+
+
+def _bound_from_plain(bound: Any) -> float:
+    if isinstance(bound, str):
+        moment = datetime.fromisoformat(bound)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1e6
+    if isinstance(bound, bool) or not isinstance(bound, int | float):
+        raise TypeError(f"a bound of {bound!r}")
+    return float(bound)
+
+
+def _text(level: Any) -> str:
+    if isinstance(level, bool):
+        return str(level).lower()
+    return str(level)
+
+
+def read(path: Path) -> Schema:
+    """Read a schema file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SchemaError(f"{path}: cannot be read as a schema ({error})", hint="give a TOML file") from error
+    return loads(text, name=str(path))

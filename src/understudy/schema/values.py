@@ -1,0 +1,138 @@
+"""From whatever a table holds to plain values: numbers, and labels for all else.
+
+Files, pandas and polars store one and the same value in many ways (``1``, ``1.0``, ``"1"``,
+``True``). Everything that codes or compares values reads them through these functions.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.schema.columns import Column
+
+LARGEST_EXACT = 2**53
+DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d %b %Y")
+DATETIME_FORMATS = (
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M",
+    "%d.%m.%Y %H:%M:%S%.f",
+    "%d.%m.%Y %H:%M",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %H:%M",
+)
+ZONED_FORMATS = ("%Y-%m-%dT%H:%M:%S%.f%:z", "%Y-%m-%d %H:%M:%S%.f%:z")
+
+
+@dataclass(frozen=True)
+class Values:
+    """A column read by its kind: each row has a number, or a label, or neither (missing).
+
+    ``labels`` holds the level of a category, the word that stands in a number or a date, and
+    whatever could not be read.
+    """
+
+    numbers: NDArray[np.float64] | None
+    labels: pl.Series
+
+
+def read_values(series: pl.Series, column: Column) -> Values:
+    """Read a series as the kind of its column; whatever does not parse becomes a label."""
+    if not column.is_numeric:
+        return Values(None, labels(series))
+    parsed = instants(series, column.format) if column.kind == "date" else numbers(series)
+    finite = parsed.is_finite().fill_null(False)
+    words = infinities(parsed)
+    if series.dtype == pl.String:
+        text = pl.coalesce(words, labels(series))
+        words = pl.select(pl.when(~finite).then(text)).to_series()
+    return Values(parsed.set(~finite, None).fill_null(float("nan")).to_numpy(), words)
+
+
+def numbers(series: pl.Series) -> pl.Series:
+    """Read numbers as floats; what is none becomes missing.
+
+    Examples
+    --------
+    >>> numbers(pl.Series(["1", " 2.5", "N", None])).to_list()
+    [1.0, 2.5, None, None]
+    """
+    dtype = series.dtype
+    if dtype in (pl.Categorical, pl.Enum):
+        series = series.cast(pl.String)
+    if series.dtype == pl.String:
+        series = series.str.strip_chars()
+    elif dtype.is_temporal():
+        series = series.to_physical()
+    elif not (dtype.is_numeric() or dtype == pl.Boolean):
+        return pl.Series(series.name, [None] * len(series), dtype=pl.Float64)
+    return series.cast(pl.Float64, strict=False).fill_nan(None)
+
+
+def instants(series: pl.Series, form: str | None) -> pl.Series:
+    """Read dates as microseconds since 1970 in UTC.
+
+    Examples
+    --------
+    >>> instants(pl.Series(["1970-01-02", "x"]), "%Y-%m-%d").to_list()
+    [86400000000.0, None]
+    """
+    if series.dtype == pl.String:
+        series = parse_dates(series, form or DATE_FORMATS[0])
+    if series.dtype == pl.Date:
+        series = series.cast(pl.Datetime("us"))
+    if isinstance(series.dtype, pl.Datetime):
+        return series.dt.epoch("us").cast(pl.Float64)
+    return pl.Series(series.name, [None] * len(series), dtype=pl.Float64)
+
+
+def parse_dates(series: pl.Series, form: str) -> pl.Series:
+    """Parse text as dates in one format; what does not parse becomes missing."""
+    text = series.str.strip_chars()
+    if form in ZONED_FORMATS:
+        text = text.str.replace(r"[zZ]$", "+00:00")
+        return text.str.to_datetime(form, strict=False, time_unit="us", time_zone="UTC")
+    if form in DATE_FORMATS:
+        return text.str.to_date(form, strict=False)
+    return text.str.to_datetime(form, strict=False, time_unit="us", ambiguous="earliest")
+
+
+def labels(series: pl.Series) -> pl.Series:
+    """Give each value as text, one text for one value whatever the storage.
+
+    Examples
+    --------
+    >>> labels(pl.Series([1.0, 2.5, None])).to_list(), labels(pl.Series([True])).to_list()
+    (['1', '2.5', None], ['true'])
+    """
+    dtype = series.dtype
+    if dtype == pl.String:
+        return series
+    if dtype.is_float():
+        whole = series.cast(pl.Float64).fill_nan(None)
+        exact = whole.is_finite() & (whole == whole.floor()) & (whole.abs() < LARGEST_EXACT)
+        as_integer = whole.set(~exact.fill_null(False), None).cast(pl.Int64).cast(pl.String)
+        text = pl.select(pl.coalesce(as_integer, whole.cast(pl.String))).to_series()
+        return text.alias(series.name)
+    if dtype == pl.Boolean or dtype.is_integer() or dtype.is_decimal() or dtype.is_temporal():
+        return series.cast(pl.String)
+    if dtype in (pl.Categorical, pl.Enum):
+        return series.cast(pl.String)
+    if dtype == pl.Null:
+        return series.cast(pl.String)
+    texts = [None if value is None else str(value) for value in series.to_list()]
+    return pl.Series(series.name, texts, dtype=pl.String)
+
+
+def infinities(parsed: pl.Series) -> pl.Series:
+    """Name the infinite values of a series of floats; all others become missing."""
+    up, down = parsed == float("inf"), parsed == float("-inf")
+    return pl.select(pl.when(up).then(pl.lit("inf")).when(down).then(pl.lit("-inf"))).to_series()
+
+
+def same_number(series: pl.Series) -> pl.Series:
+    """Write numbers that are kept as text in one way: ``01.0`` and ``1`` become ``1``."""
+    return labels(series.str.strip_chars().cast(pl.Float64, strict=False))

@@ -1,0 +1,54 @@
+"""A synthesizer fits a table and samples tables like it. ``SYNTHESIZERS`` names the methods."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from understudy.comparison import Progress, silent
+from understudy.errors import OptionError
+from understudy.schema import near
+from understudy.synthesizers.base import Method, MethodCard, Synthesizer, restore
+from understudy.synthesizers.controls import Bootstrap, Corrupt, Flip, Independent
+
+__all__ = ["DEFAULT", "SYNTHESIZERS", "Method", "MethodCard", "Synthesizer", "load", "synthesizer"]
+
+SYNTHESIZERS: dict[str, type[Method]] = {
+    "independent": Independent,
+    "bootstrap": Bootstrap,
+    "flip": Flip,
+    "corrupt": Corrupt,
+}
+DEFAULT = "independent"
+
+
+def synthesizer(
+    name: str = DEFAULT, *, seed: int = 0, progress: Progress = silent, **options: Any
+) -> Synthesizer:
+    """Make a synthesizer by the name of its method.
+
+    Examples
+    --------
+    >>> synthesizer("flip", p=0.2, seed=1).method
+    Flip(p=0.2)
+    """
+    if name not in SYNTHESIZERS:
+        raise OptionError(f"there is no method '{name}'", hint=near(name, SYNTHESIZERS))
+    known = options_of(SYNTHESIZERS[name])
+    for option, value in options.items():
+        if option not in known:
+            raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))
+        default = known[option]
+        if isinstance(default, float) and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise OptionError(f"{name}: {option} = {value!r} is not a number", hint=f"the default is {default}")
+    return Synthesizer(SYNTHESIZERS[name](**options), seed=seed, progress=progress)
+
+
+def options_of(method: type[Method]) -> dict[str, Any]:
+    """Give the options of a method with their defaults."""
+    fields = dataclasses.fields(method)  # type: ignore[arg-type]
+    return {f.name: f.default for f in fields if f.init}
+
+
+def load(path: str | Path) -> Synthesizer:
+    """Read a model file written by ``save``; sampling needs no real data."""
+    return restore(path, SYNTHESIZERS)

@@ -1,0 +1,211 @@
+"""Controls: methods whose faults are known, against which everything else is judged."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.comparison import Progress
+from understudy.errors import OptionError
+from understudy.schema import Column, Schema
+from understudy.synthesizers.base import Method, MethodCard
+from understudy.synthesizers.model_file import State
+from understudy.tables import Table
+
+HOLDS_ROWS = "every training row, as it is"
+
+
+@dataclass
+class _Rows:
+    """Keeps the training rows."""
+
+    rows_: pl.DataFrame = field(init=False, repr=False)
+
+    def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
+        """Keep the rows."""
+        self.rows_ = table.modelled
+        return self
+
+    def state(self) -> State:
+        """Give the rows."""
+        return State(frames={"rows": self.rows_})
+
+    def restore(self, state: State, schema: Schema) -> Self:
+        """Take the rows."""
+        self.rows_ = state.frames["rows"]
+        return self
+
+    def _draw(self, rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        return rng.integers(0, self.rows_.height, rows)
+
+
+@dataclass
+class Bootstrap(_Rows):
+    """Rows drawn with replacement: the ceiling of fidelity and the worst case of disclosure."""
+
+    card: ClassVar[MethodCard] = MethodCard(
+        name="bootstrap",
+        title="Rows copied",
+        keeps="everything, up to sampling noise",
+        loses="nothing",
+        claim="None: every row it makes is a training row. A positive control, never a release.",
+        file=HOLDS_ROWS,
+        source="control",
+    )
+
+    def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
+        """Copy rows."""
+        return self.rows_[self._draw(rows, rng)]
+
+
+@dataclass
+class Independent(_Rows):
+    """Columns drawn alone: the floor of fidelity."""
+
+    card: ClassVar[MethodCard] = MethodCard(
+        name="independent",
+        title="Columns drawn alone",
+        keeps="each column's own distribution, missing values included",
+        loses="every relation between columns",
+        claim="None: it emits real values, rare ones too, though never a real combination but by "
+        "chance.",
+        file="every training value of each column, the columns shuffled apart",
+        source="control",
+    )
+
+    def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
+        """Keep each column, shuffled on its own."""
+        self.rows_ = pl.DataFrame([s[rng.permutation(len(s))] for s in table.modelled])
+        return self
+
+    def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
+        """Draw each column by itself."""
+        return pl.DataFrame([s[self._draw(rows, rng)] for s in self.rows_])
+
+
+@dataclass
+class Flip(_Rows):
+    """Rows drawn with replacement, each value replaced with probability p by another record's.
+
+    The perturbation of Platzer and Reutterer (2021), section 4: it keeps the distribution of
+    every column and wears off relations and copies alike as p grows.
+    """
+
+    p: float = 0.5
+
+    card: ClassVar[MethodCard] = MethodCard(
+        name="flip",
+        title="Rows perturbed",
+        keeps="each column's distribution, and relations in part",
+        loses="relations, the more the larger p",
+        claim="None: at small p most values of a training row survive. The reference curve "
+        "between copying and noise.",
+        file=HOLDS_ROWS,
+        source="Platzer and Reutterer 2021, section 4",
+    )
+
+    def __post_init__(self) -> None:
+        _share("flip", "p", self.p)
+
+    def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
+        """Copy rows, then replace values by those of other records."""
+        drawn, height = self._draw(rows, rng), self.rows_.height
+        columns = []
+        for series in self.rows_:
+            other = (drawn + rng.integers(1, max(height, 2), rows)) % height
+            columns.append(series[np.where(rng.random(rows) < self.p, other, drawn)])
+        return pl.DataFrame(columns)
+
+
+@dataclass
+class Corrupt:
+    """Another method's output with slightly changed training rows planted into it.
+
+    The control data set of Sosnovchyk (2021), section 3.3.4: a share of the rows is replaced by
+    training rows whose numbers are changed by up to ± noise.
+    """
+
+    share: float = 0.01
+    noise: float = 0.01
+    base: str = "independent"
+    base_: Method = field(init=False, repr=False)
+    rows_: pl.DataFrame = field(init=False, repr=False)
+    schema_: Schema = field(init=False, repr=False)
+
+    card: ClassVar[MethodCard] = MethodCard(
+        name="corrupt",
+        title="A known leak planted",
+        keeps="what the method that it corrupts keeps",
+        loses="what that method loses",
+        claim="None: a known share of its rows are training rows with slightly changed numbers. "
+        "A positive control, never a release.",
+        file=HOLDS_ROWS + ", and the model of the method that it corrupts",
+        source="Sosnovchyk 2021, section 3.3.4",
+    )
+
+    def __post_init__(self) -> None:
+        from understudy.synthesizers import SYNTHESIZERS
+
+        _share("corrupt", "share", self.share)
+        if self.noise < 0:
+            raise OptionError(f"corrupt: noise = {self.noise}", hint="use 0.01 for ± 1 %")
+        if self.base not in SYNTHESIZERS or self.base == "corrupt":
+            others = [name for name in SYNTHESIZERS if name != "corrupt"]
+            raise OptionError(
+                f"corrupt: base = '{self.base}' is no method", hint=f"use one of {', '.join(others)}"
+            )
+        self.base_ = SYNTHESIZERS[self.base]()
+
+    def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
+        """Fit the other method and keep the rows."""
+        self.base_.fit(table, rng, progress)
+        self.rows_, self.schema_ = table.modelled, table.schema
+        return self
+
+    def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
+        """Sample the other method, then plant."""
+        made = self.base_.sample(rows, rng)
+        count = round(self.share * rows)
+        if not count:
+            return made
+        victims = rng.choice(self.rows_.height, count, replace=count > self.rows_.height)
+        planted = self.rows_[victims].with_columns(
+            self._change(series, self.schema_[series.name], rng) for series in self.rows_[victims]
+        )
+        return pl.concat([made[count:], planted])[rng.permutation(rows)]
+
+    def _change(self, series: pl.Series, column: Column, rng: np.random.Generator) -> pl.Series:
+        if column.kind != "number" or not series.dtype.is_numeric():
+            return series
+        factor = 1 + self.noise * rng.uniform(-1, 1, len(series))
+        changed = series.cast(pl.Float64) * factor
+        if column.decimals is not None:
+            changed = changed.round(column.decimals)
+        return changed.cast(series.dtype) if series.dtype.is_float() else changed.round().cast(series.dtype)
+
+    def state(self) -> State:
+        """Give the rows and the other method's state."""
+        inner = self.base_.state()
+        return State(
+            inner.values,
+            inner.arrays,
+            {**{f"base_{name}": frame for name, frame in inner.frames.items()}, "rows": self.rows_},
+        )
+
+    def restore(self, state: State, schema: Schema) -> Self:
+        """Take the rows and the other method's state."""
+        inner: dict[str, Any] = {
+            name.removeprefix("base_"): frame
+            for name, frame in state.frames.items()
+            if name.startswith("base_")
+        }
+        self.base_.restore(State(state.values, state.arrays, inner), schema)
+        self.rows_, self.schema_ = state.frames["rows"], schema
+        return self
+
+
+def _share(method: str, option: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise OptionError(f"{method}: {option} = {value}", hint="use a share between 0 and 1")

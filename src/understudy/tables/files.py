@@ -1,0 +1,238 @@
+"""Tables from and to files, by extension: CSV, CSV.gz, TSV, Parquet, Arrow, Excel.
+
+Text files are read as text, every cell as it is written: what a column means is the schema's
+business. An empty cell and the usual marks (``NA``, ``NaN``, ``null`` …) are missing values.
+"""
+
+import csv
+import gzip
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from contextlib import contextmanager
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import polars as pl
+
+from understudy.errors import DataError, MissingExtraError, OptionError
+from understudy.optional import need
+
+MISSING_MARKS = (
+    "", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "<NA>",
+)  # fmt: skip
+DELIMITERS = (",", ";", "\t", "|")
+FORMATS = {
+    ".csv": "csv",
+    ".csv.gz": "csv",
+    ".tsv": "csv",
+    ".tsv.gz": "csv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".xlsx": "excel",
+    ".xls": "excel",
+}
+
+
+def format_of(path: Path) -> str:
+    """Name the format of a file by its extension.
+
+    Examples
+    --------
+    >>> format_of(Path("people.csv.gz"))
+    'csv'
+    """
+    name = path.name.lower()
+    for extension, form in FORMATS.items():
+        if name.endswith(extension):
+            return form
+    raise OptionError(
+        f"{path}: the extension '{path.suffix}' is not known",
+        hint="use .csv, .csv.gz, .tsv, .parquet, .arrow or .xlsx",
+    )
+
+
+def read_file(path: Path) -> pl.DataFrame:
+    """Read a table from a file."""
+    form = format_of(path)
+    if not path.exists():
+        raise DataError(f"{path}: there is no such file", hint="check the path")
+    if path.is_dir():
+        raise DataError(f"{path}: this is a folder", hint="give the path of a file")
+    try:
+        frame = _READERS[form](path)
+    except (MissingExtraError, DataError):
+        raise
+    except (OSError, EOFError, pl.exceptions.PolarsError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise DataError(
+            f"{path}: cannot be read as {form}: {reason[0]}",
+            hint="check that the file is whole and that its extension says what it is",
+        ) from error
+    if not frame.width:
+        raise DataError(f"{path}: there are no columns", hint="give a table with a header line")
+    return frame
+
+
+def _read_csv(path: Path) -> pl.DataFrame:
+    with _open_text(path) as file:
+        try:
+            start = file.read(1 << 16)
+        except UnicodeDecodeError as error:
+            raise _not_utf8(path) from error
+    if not start.strip():
+        raise DataError(f"{path}: the file is empty", hint="give a table with a header line")
+    delimiter = sniff_delimiter(start)
+    try:
+        header = next(csv.reader(start.splitlines(keepends=True), delimiter=delimiter))
+    except csv.Error as error:
+        raise DataError(f"{path}: line 1: {error}", hint="is this a CSV file?") from error
+    names = [name or f"unnamed_{position}" for position, name in enumerate(header, start=1)]
+    no_repeats(names, str(path))
+    try:
+        frame = pl.read_csv(
+            path,
+            separator=delimiter,
+            has_header=True,
+            new_columns=names,
+            infer_schema=False,
+            null_values=list(MISSING_MARKS),
+        )
+    except pl.exceptions.ComputeError as error:
+        if "utf-8" in str(error):
+            raise _not_utf8(path) from error
+        if "more fields" in str(error):
+            raise _ragged(path, delimiter, len(names)) from error
+        raise
+    return _decimal_commas(frame) if delimiter == ";" else frame
+
+
+def sniff_delimiter(start: str) -> str:
+    r"""Find the delimiter in the first lines of a file: the one that splits them alike.
+
+    Examples
+    --------
+    >>> sniff_delimiter("a;b\n1,5;2,5\n"), sniff_delimiter("a,b\n1,2\n")
+    (';', ',')
+    """
+    lines = start.splitlines(keepends=True)[:20]
+    if len(lines) > 1 and not start.endswith(("\n", "\r")):
+        lines = lines[:-1]
+    best, most = ",", 1
+    for delimiter in DELIMITERS:
+        try:
+            widths = [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
+        except csv.Error:
+            continue
+        if widths and widths[0] > most and min(widths) > 1:
+            best, most = delimiter, widths[0]
+    return best
+
+
+def _decimal_commas(frame: pl.DataFrame) -> pl.DataFrame:
+    """Files that separate by semicolons may write numbers with a comma."""
+    commas = pl.all().str.contains(r"^\s*[+-]?\d*,\d+\s*$")
+    numeric = pl.all().str.contains(r"^\s*[+-]?\d*,?\d+\s*$")
+    some, every = frame.select(commas.any()), frame.select(numeric.all())
+    names = [n for n in frame.columns if some[n].item() and every[n].item()]
+    return frame.with_columns(pl.col(names).str.replace(",", ".", literal=True))
+
+
+def _open_text(path: Path) -> IO[str]:
+    if path.name.lower().endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _not_utf8(path: Path) -> DataError:
+    return DataError(
+        f"{path}: the file is not UTF-8 text",
+        hint=f"convert it, for instance: iconv -f latin1 -t utf-8 {path.name} > utf8.csv",
+    )
+
+
+def _ragged(path: Path, delimiter: str, width: int) -> DataError:
+    with _open_text(path) as file:
+        reader = csv.reader(file, delimiter=delimiter)
+        for row in reader:
+            if len(row) > width:
+                return DataError(
+                    f"{path}: line {reader.line_num} has {len(row)} fields, the header {width}",
+                    hint="put quotes around values that hold the delimiter",
+                )
+    return DataError(f"{path}: a line has too many fields", hint="check quotes and delimiters")
+
+
+def no_repeats(names: list[str], where: str) -> None:
+    """Refuse a table in which two columns have the same name."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DataError(f"{where}: the column '{twice[0]}' stands twice", hint="rename one of them")
+
+
+def _read_excel(path: Path) -> pl.DataFrame:
+    need("fastexcel", extra="excel")
+    return pl.read_excel(path, engine="calamine", infer_schema_length=None)
+
+
+_READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
+    "csv": _read_csv,
+    "parquet": lambda path: pl.read_parquet(path, glob=False),
+    "arrow": lambda path: pl.read_ipc(path, memory_map=False),
+    "excel": _read_excel,
+}
+
+
+def write_file(frame: pl.DataFrame, path: Path) -> None:
+    """Write a table to a file; it appears whole or not at all."""
+    form = format_of(path)
+    if form == "excel":
+        need("xlsxwriter", extra="excel")
+    with whole_file(path) as temporary:
+        if form == "csv":
+            delimiter = "\t" if ".tsv" in path.name.lower() else ","
+            if path.name.lower().endswith(".gz"):
+                with temporary.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
+                    frame.write_csv(file, separator=delimiter)
+            else:
+                frame.write_csv(temporary, separator=delimiter)
+        elif form == "parquet":
+            frame.write_parquet(temporary)
+        elif form == "arrow":
+            frame.write_ipc(temporary)
+        else:
+            frame.write_excel(temporary)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Hand out a temporary path beside the target, and move it there when all went well."""
+    if not path.parent.is_dir():
+        raise DataError(f"{path}: there is no folder '{path.parent}'", hint="make the folder first")
+    try:
+        handle, name = tempfile.mkstemp(prefix=".understudy-", suffix=path.suffix, dir=path.parent)
+        os.close(handle)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror}", hint="check the folder's rights and space") from error
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise DataError(f"{path}: cannot be written: {reason}", hint="is there space left?") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,192 @@
+"""The caller's own kind of frame, taken in and given back.
+
+pandas, polars, pyarrow and anything with an Arrow stream come in without being changed. What
+goes back is of the same kind, with the same types and the same order of columns.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from understudy.errors import DataError
+from understudy.optional import need
+from understudy.schema import values
+from understudy.tables.files import no_repeats, read_file
+
+GiveBack = Callable[[pl.DataFrame], Any]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A frame as polars, what to call it in messages, and how to give the same kind back."""
+
+    frame: pl.DataFrame
+    name: str
+    give_back: GiveBack
+    is_text_file: bool = False
+
+
+def take_in(data: Any, name: str = "table") -> Taken:
+    """Take in a path or a frame of any kind."""
+    if isinstance(data, str | Path):
+        path = Path(data)
+        frame = read_file(path)
+        return Taken(frame, str(data), lambda out: out, is_text_file=_all_text(frame))
+    if isinstance(data, nw.DataFrame | nw.LazyFrame):
+        data = data.to_native()
+    if isinstance(data, pl.LazyFrame):
+        data = data.collect()
+    if isinstance(data, pl.DataFrame):
+        dtypes = dict(data.schema)
+        return _checked(data, name, lambda out: _cast(out, dtypes))
+    if nw.dependencies.is_pandas_dataframe(data):
+        return _take_pandas(data, name)
+    if nw.dependencies.is_pyarrow_table(data):
+        no_repeats(data.column_names, name)
+        return _checked(pl.DataFrame(data), name, _to_pyarrow(data))
+    if hasattr(data, "__arrow_c_stream__"):
+        return _checked(pl.DataFrame(data), name, lambda out: out)
+    raise DataError(
+        f"{name}: an object of type {type(data).__name__} is not a table",
+        hint="give a path, a pandas or polars DataFrame, or a pyarrow Table",
+    )
+
+
+def _all_text(frame: pl.DataFrame) -> bool:
+    return all(dtype == pl.String for dtype in frame.dtypes)
+
+
+def _checked(frame: pl.DataFrame, name: str, give_back: GiveBack) -> Taken:
+    if not frame.width:
+        raise DataError(f"{name}: there are no columns", hint="give a table with columns")
+    return Taken(frame, name, give_back)
+
+
+def _cast(out: pl.DataFrame, dtypes: dict[str, pl.DataType]) -> pl.DataFrame:
+    return out.with_columns(
+        out[n].cast(dtypes[n]) for n in out.columns if n in dtypes and out[n].dtype != dtypes[n]
+    )
+
+
+def _to_pyarrow(like: Any) -> GiveBack:
+    pyarrow = need("pyarrow", extra="pandas")
+    schema = like.schema
+
+    def give_back(out: pl.DataFrame) -> Any:
+        arrow = out.to_arrow()
+        fields = [schema.field(n) for n in out.columns]
+        return arrow.cast(pyarrow.schema(fields))
+
+    return give_back
+
+
+def _take_pandas(data: Any, name: str) -> Taken:
+    names = [str(column) for column in data.columns]
+    no_repeats(names, name)
+    columns = [_from_pandas(data.iloc[:, i], names[i], name) for i in range(len(names))]
+    original = dict(zip(names, data.columns, strict=True))
+    templates = {n: data[original[n]].iloc[:0] for n in names}
+    marks = {n: _missing_mark(data[original[n]]) for n in names}
+
+    def give_back(out: pl.DataFrame) -> Any:
+        pandas = need("pandas", extra="pandas")
+        made = {n: _to_pandas(out[n], templates[n].dtype, marks[n]) for n in out.columns}
+        frame = pandas.DataFrame(made, index=pandas.RangeIndex(out.height))
+        frame.columns = pandas.Index([original[n] for n in out.columns], dtype=data.columns.dtype)
+        return frame
+
+    return _checked(pl.DataFrame(columns), name, give_back)
+
+
+def _missing_mark(series: Any) -> Any:
+    """Find how an object column writes a missing value: None, nan or NA."""
+    if series.dtype != object:
+        return None
+    gone = series[series.isna()]
+    return gone.iloc[0] if len(gone) else None
+
+
+def _from_pandas(series: Any, name: str, table: str) -> pl.Series:
+    pandas = need("pandas", extra="pandas")
+    dtype = series.dtype
+    if isinstance(dtype, pandas.SparseDtype):
+        return _from_pandas(series.sparse.to_dense(), name, table)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iufbmM":
+        if dtype == np.float16:
+            series = series.astype(np.float32)
+        return pl.Series(name, series.to_numpy().copy(), nan_to_null=True)
+    if isinstance(dtype, pandas.CategoricalDtype):
+        texts = values.labels(_from_objects(list(dtype.categories), "", table))
+        enum = pl.Enum(texts)
+        codes = pl.Series(name, series.cat.codes.to_numpy().copy()).cast(pl.Int64)
+        return texts.gather(codes.set(codes < 0, None)).cast(enum).alias(name)
+    if isinstance(dtype, pandas.DatetimeTZDtype):
+        naive = series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy().copy()
+        moments = pl.Series(name, naive).dt.replace_time_zone("UTC")
+        try:
+            return moments.dt.convert_time_zone(str(dtype.tz))
+        except pl.exceptions.ComputeError:
+            return moments
+    if isinstance(dtype, pandas.ArrowDtype):
+        return pl.Series(name, pl.from_arrow(series.array.__arrow_array__()))
+    gone = series.isna().to_numpy()
+    objects = [None if g else v for v, g in zip(series.tolist(), gone, strict=True)]
+    return _from_objects(objects, name, table)
+
+
+def _from_objects(objects: list[Any], name: str, table: str) -> pl.Series:
+    """Turn Python objects into a series: of their own type if they share one, else text."""
+    kinds = {type(v) for v in objects if v is not None}
+    if not kinds:
+        return pl.Series(name, objects, dtype=pl.String)
+    if all(issubclass(k, int | np.integer) and not issubclass(k, bool) for k in kinds):
+        if all(v is None or -(2**63) <= v < 2**63 for v in objects):
+            return pl.Series(name, objects, dtype=pl.Int64)
+    elif all(issubclass(k, int | float | np.number) and not issubclass(k, bool) for k in kinds):
+        return pl.Series(name, [None if v is None else float(v) for v in objects], dtype=pl.Float64)
+    elif all(issubclass(k, bool | np.bool_) for k in kinds):
+        return pl.Series(name, [None if v is None else bool(v) for v in objects])
+    elif len(kinds) == 1 and all(issubclass(k, date) for k in kinds):
+        return pl.Series(name, objects)
+    try:
+        return pl.Series(name, [None if v is None else str(v) for v in objects], dtype=pl.String)
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"{table}: column '{name}' holds text that is not valid Unicode",
+            hint="decode the file it came from with its own encoding",
+        ) from error
+
+
+def _to_pandas(series: pl.Series, dtype: Any, mark: Any) -> Any:
+    pandas = need("pandas", extra="pandas")
+    if isinstance(dtype, pandas.SparseDtype):
+        return _to_pandas(series, dtype.subtype, mark).astype(dtype)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iufb":
+        if series.null_count() and dtype.kind in "iub":
+            return pandas.Series(series.cast(pl.Float64).to_numpy())
+        return pandas.Series(series.to_numpy().astype(dtype))
+    if isinstance(dtype, np.dtype) and dtype.kind in "mM":
+        return pandas.Series(series.to_numpy()).astype(dtype)
+    if isinstance(dtype, pandas.CategoricalDtype):
+        texts = values.labels(_from_objects(list(dtype.categories), "", "categories"))
+        codes = series.cast(pl.String).replace_strict(
+            texts, pl.Series(range(len(texts)), dtype=pl.Int64), default=-1, return_dtype=pl.Int64
+        )
+        made = pandas.Categorical.from_codes(codes.fill_null(-1).to_numpy(), dtype=dtype)
+        return pandas.Series(made)
+    if isinstance(dtype, pandas.DatetimeTZDtype):
+        moments = series.cast(pl.Datetime("us", series.dtype.time_zone)).dt.convert_time_zone("UTC")  # type: ignore[attr-defined]
+        naive = pandas.Series(moments.dt.replace_time_zone(None).to_numpy())
+        return naive.dt.tz_localize("UTC").dt.tz_convert(dtype.tz).astype(dtype)
+    objects = series.to_list()
+    if dtype == object:
+        made = np.empty(len(objects), dtype=object)
+        made[:] = [mark if v is None else v for v in objects]
+        return pandas.Series(made, dtype=object)
+    return pandas.Series(pandas.array(objects, dtype=dtype))

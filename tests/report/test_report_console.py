@@ -1,0 +1,120 @@
+import io
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from understudy.report import console, words
+
+WIDTHS = [40, 60, 80, 120]
+
+
+def shown(data, cards, width):
+    file = io.StringIO()
+    console.show(data, cards, file=file, width=width)
+    return file.getvalue()
+
+
+def together(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("width", [*WIDTHS, 30, 200])
+def test_every_name_and_number_is_there_at_every_width(data, cards, width):
+    text = shown(data, cards, width)
+    for finding in data["findings"]:
+        assert finding["measure"] in text
+        if finding["status"] != "ok":
+            continue
+        unit = finding["unit"]
+        assert words.number(finding["value"], unit) in together(text)
+        assert words.interval(finding["interval"], unit) in text
+        assert words.number(finding["reference"], unit if unit == "fraction" else "") in text
+        assert words.direction(finding["better"]).split()[0] in text
+    assert "…" not in text
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_notes_reasons_verdicts_and_flags_are_words(data, cards, width):
+    text = together(shown(data, cards, width))
+    assert text.lower().count("flagged") == 3
+    assert "Trained on synthetic rows, tested on the holdout." in text
+    assert "Failed attack.worlds ValueError: the generator returned no rows." in text
+    assert "Not applicable privacy.linkability needs keys" in text
+    for verdict in data["verdicts"]:
+        assert f"{verdict['verdict']} measure: {verdict['measure']}" in text
+
+
+def test_wide_is_a_table_and_narrow_is_stacked(data, cards):
+    wide, narrow = shown(data, cards, 120), shown(data, cards, 40)
+    assert "direction" in wide
+    assert "direction" not in narrow
+    row = next(line for line in wide.splitlines() if line.startswith("utility.classification"))
+    assert "85.12 %" in row
+    assert "[84.50 %, 85.70 %]" in row
+    assert "flagged" in row
+
+
+def test_families_are_in_order(data, cards):
+    data["findings"].reverse()
+    text = shown(data, cards, 120)
+    places = [text.index(f"{name}:") for name in ("Fidelity", "Utility", "Privacy")]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_markup_and_control_characters_are_printed_literally(hostile, width):
+    text = shown(hostile, {}, width)
+    assert "[red]x[/red]" in text
+    assert ":smile:" in text
+    assert "🎭" in text
+    assert "מין" in text
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "\u202e" not in text
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_and_none(nothing, width):
+    assert shown({"findings": [], "verdicts": [], "provenance": {}}, {}, width) == "No findings.\n"
+    text = shown(nothing, {}, width)
+    assert "privacy.unheard_of" in text
+    assert "0.58 %" in text
+    assert "fidelity.gone" in text
+
+
+def test_a_long_name_is_folded_not_cut(data):
+    data["findings"][0]["measure"] = "fidelity." + "x" * 100
+    text = shown(data, {}, 40)
+    assert text.replace("\n", "").count("x" * 100) == 1
+
+
+def test_only_the_worst_parts_of_flagged_findings_are_named(data, cards):
+    many = [{"name": f"column {i}", "value": i / 1000, "reference": None} for i in range(500)]
+    data["findings"][0].update(parts=many, flagged=True)
+    text = shown(data, cards, 80)
+    assert "column 0 0 %; column 1 0.10 %; column 2 0.20 %" in text
+    assert "column 3 " not in text
+
+
+def test_render_uses_the_consoles_width_and_is_deterministic(data, cards):
+    def printed(width):
+        file = io.StringIO()
+        Console(file=file, width=width).print(console.render(data, cards))
+        return file.getvalue()
+
+    assert printed(60) == shown(data, cards, 60)
+    assert printed(120) == shown(data, cards, 120)
+    assert printed(60) != printed(120)
+    assert shown(data, cards, 80) == shown(data, cards, 80)
+
+
+def test_colour_is_never_the_only_sign(data, cards):
+    file = io.StringIO()
+    Console(file=file, width=80, force_terminal=True, color_system="truecolor").print(
+        console.render(data, cards)
+    )
+    assert "\x1b[" in file.getvalue()
+    assert "FLAGGED" in file.getvalue()
