@@ -22,7 +22,7 @@ _HOMES = {
     "synthesizer": "understudy.synthesizers",
 }
 
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -208,7 +208,9 @@ def check_options(options: Mapping[str, Mapping[str, Any]]) -> None:
             if option not in known:
                 raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))
             wanted = known[option].annotation
-            if wanted in (int, float) and (isinstance(value, bool) or not isinstance(value, int | float)):
+            if wanted in (int, float) and (
+                isinstance(value, bool) or not isinstance(value, int | float)
+            ):
                 raise OptionError(
                     f"{name}: {option} = {value!r} is not a number",
                     hint=f"the default is {known[option].default}",
@@ -219,9 +221,7 @@ def check_options(options: Mapping[str, Mapping[str, Any]]) -> None:
                 )
 
 
-def _provenance(
-    comparison: Comparison, seconds: Mapping[str, float], key: bytes
-) -> dict[str, Any]:
+def _provenance(comparison: Comparison, seconds: Mapping[str, float], key: bytes) -> dict[str, Any]:
     def described(source: Any) -> dict[str, Any]:
         columns = len(comparison.schema)
         return {"rows": source.height, "columns": columns, "hash": source.digest(key)}

@@ -134,12 +134,16 @@ class ColumnCodec:
         texts = pl.Series(self.levels, dtype=pl.String)
         position = codes.astype(np.int64) - FIRST - self.bins
         is_level = (position >= 0) & (position < len(self.levels))
-        words = texts.gather(pl.Series(np.where(is_level, position, -1)).set(pl.Series(~is_level), None))
+        words = texts.gather(
+            pl.Series(np.where(is_level, position, -1)).set(pl.Series(~is_level), None)
+        )
         if self.rest:
             lumped = position == len(self.levels)
             weights = np.array(list(self.rest.values()), float)
             drawn = rng.choice(list(self.rest), size=int(lumped.sum()), p=weights / weights.sum())
-            words = words.scatter(np.flatnonzero(lumped), pl.Series(drawn.tolist(), dtype=pl.String))
+            words = words.scatter(
+                np.flatnonzero(lumped), pl.Series(drawn.tolist(), dtype=pl.String)
+            )
         numbers = None
         if self.bins:
             is_bin = (codes >= FIRST) & (codes < FIRST + self.bins)
@@ -292,10 +296,16 @@ def write_values(values: Values, column: Column) -> pl.Series:
     made = pl.Series(numbers, nan_to_null=True)
     if column.kind == "date":
         return _write_dates(made, texts, column)
-    infinite = texts.replace_strict({"inf": np.inf, "-inf": -np.inf}, default=None, return_dtype=pl.Float64)
+    infinite = texts.replace_strict(
+        {"inf": np.inf, "-inf": -np.inf}, default=None, return_dtype=pl.Float64
+    )
     others = texts.is_not_null() & infinite.is_null()
     if others.any():
-        written = made.round().cast(pl.Int64).cast(pl.String) if column.stored == "integer" else made.cast(pl.String)
+        written = (
+            made.round().cast(pl.Int64).cast(pl.String)
+            if column.stored == "integer"
+            else made.cast(pl.String)
+        )
         return pl.select(pl.coalesce(texts, written)).to_series()
     made = pl.select(pl.coalesce(made, infinite)).to_series()
     physical: dict[str, Any] = {"integer": pl.Int64, "duration": pl.Duration("us"), "time": pl.Time}
@@ -324,7 +334,9 @@ def _write_dates(instants: pl.Series, texts: pl.Series, column: Column) -> pl.Se
         if column.time_zone is None:
             return moments
         return moments.dt.replace_time_zone("UTC").dt.convert_time_zone(column.time_zone)
-    form = (column.format or "%Y-%m-%d").replace("%.f", "%.6f" if column.unit == "microsecond" else "")
+    form = (column.format or "%Y-%m-%d").replace(
+        "%.f", "%.6f" if column.unit == "microsecond" else ""
+    )
     if form.endswith("%:z"):
         moments = moments.dt.replace_time_zone("UTC")
     return pl.select(pl.coalesce(texts, moments.dt.strftime(form))).to_series()

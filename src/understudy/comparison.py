@@ -40,7 +40,7 @@ def stream(seed: int, *names: str) -> np.random.Generator:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A training table, one release in one or more replicates, and fresh real rows if there are any.
+    """A training table, one release in one or more replicates, and fresh real rows if any.
 
     Measures ask it for counts, nearest records and rows by the name of the table; they never
     see how the tables are kept. Shared work is done once.
@@ -87,6 +87,11 @@ class Comparison:
     def has_holdout(self) -> bool:
         """Whether there are fresh real rows."""
         return self.holdout is not None
+
+    @property
+    def tables(self) -> tuple[Which, ...]:
+        """The tables that there are."""
+        return ("train", "synthetic", "holdout") if self.has_holdout else ("train", "synthetic")
 
     def replicate(self, number: int) -> "Comparison":
         """Compare with one replicate only; shared work on the other tables stays shared."""
@@ -154,7 +159,7 @@ class Comparison:
         return stream(self.seed, *names)
 
     def size_ratio(self) -> float:
-        """Give the expected ratio of squared sampling noise, synthetic to holdout, against training.
+        """Give the ratio of the sampling noise that synthetic and holdout rows have by their number.
 
         A distance between two samples of sizes n and m has a noise of the order of
         1/n + 1/m; the holdout's own distance is rescaled by it to the size of the synthetic table.

@@ -2,7 +2,7 @@
 
 
 class UnderstudyError(Exception):
-    """Anything that a caller can put right.
+    r"""Anything that a caller can put right.
 
     Parameters
     ----------
@@ -14,7 +14,7 @@ class UnderstudyError(Exception):
     Examples
     --------
     >>> str(UnderstudyError("column 'age' is missing", hint="check the spelling"))
-    "column 'age' is missing\\nhint: check the spelling"
+    "column 'age' is missing\nhint: check the spelling"
     """
 
     def __init__(self, message: str, *, hint: str = "") -> None:

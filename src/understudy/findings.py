@@ -313,7 +313,9 @@ def average(findings: Sequence[Finding]) -> Finding:
             "replicates": TableOfNumbers(("replicate", "value", "reference", "p_value"), rows),
         },
         note=" ".join(
-            filter(None, [first.note, f"Mean of {len(findings)} replicates; pictures show the first."])
+            filter(
+                None, [first.note, f"Mean of {len(findings)} replicates; pictures show the first."]
+            )
         ),
     )
 

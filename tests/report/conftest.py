@@ -40,7 +40,7 @@ def make_card(name: str, title: str, **more: Any) -> dict[str, Any]:
         "name": name,
         "title": title,
         "meaning": f"The mean over columns of what {title.lower()} says.",
-        "formula": "½ Σ |p − q|",  # noqa: RUF001
+        "formula": "½ Σ |p − q|",
         "unit": "fraction",
         "better": "lower",
         "headline": "the mean over columns",
@@ -97,7 +97,7 @@ def data() -> dict[str, Any]:
                 tables={
                     "histogram:age": _histogram(ages),
                     "histogram:sex": _histogram(["female", "male"]),
-                    **{f"histogram:{c}": _histogram(["low", "high", "–"]) for c in columns[2:8]},  # noqa: RUF001
+                    **{f"histogram:{c}": _histogram(["low", "high", "–"]) for c in columns[2:8]},
                 },
             ),
             make_finding(

@@ -26,9 +26,9 @@ MEASURES = (*words.COPYING, *words.ATTACKS, "fidelity.x", "utility.x", "privacy.
         (0.999999, "> 99.99 %"),
         (-0.25, "-25.00 %"),
         (12.5, "1,250 %"),
-        (None, "–"),  # noqa: RUF001
-        (math.nan, "–"),  # noqa: RUF001
-        (math.inf, "–"),  # noqa: RUF001
+        (None, "–"),
+        (math.nan, "–"),
+        (math.inf, "–"),
     ],
 )
 def test_fractions_are_printed_as_per_cent(value, text):
@@ -186,7 +186,7 @@ def test_compared_knows_replicates_and_missing_tables():
     }
     assert outline.compared(provenance) == [
         ("train", "24,421", "15"),
-        ("synthetic, replicate 1", "10", "–"),  # noqa: RUF001
+        ("synthetic, replicate 1", "10", "–"),
         ("synthetic, replicate 2", "11", "2"),
     ]
     assert outline.has_holdout(provenance) is False

@@ -110,7 +110,9 @@ class MemorySource:
         distance, count = hamming_nearest(queries.codes, self.coded(queries.codec).codes)
         return Nearest(distance, count)
 
-    def rows(self, limit: int | None = None, stream: np.random.Generator | None = None) -> pl.DataFrame:
+    def rows(
+        self, limit: int | None = None, stream: np.random.Generator | None = None
+    ) -> pl.DataFrame:
         """Give rows as plain values: one text or number for one value, however it is stored."""
         columns = [_plain(self.table, name) for name in self.schema.modelled]
         frame = pl.DataFrame(columns)

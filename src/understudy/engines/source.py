@@ -61,7 +61,9 @@ class Source(Protocol):
     def nearest(self, queries: Coded) -> Nearest:
         """The nearest rows of this source to each query, by differing codes."""
 
-    def rows(self, limit: int | None = None, stream: np.random.Generator | None = None) -> pl.DataFrame:
+    def rows(
+        self, limit: int | None = None, stream: np.random.Generator | None = None
+    ) -> pl.DataFrame:
         """Rows as plain values, comparable between sources; a random ``limit`` of them if given."""
 
     def resample(self, stream: np.random.Generator) -> "Source":

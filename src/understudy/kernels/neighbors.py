@@ -46,7 +46,7 @@ def hamming_nearest(
     return distance, count
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _nearest(rows, columns, distance, count):  # type: ignore[no-untyped-def]
     width, height = columns.shape
     differing = np.empty(TILE, np.uint16)

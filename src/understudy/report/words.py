@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-NONE = "–"  # noqa: RUF001
+NONE = "–"
 BARE = ("", "correlation", "ratio")
 COPYING = (
     "privacy.identical_matches",
@@ -107,7 +107,7 @@ def number(value: Any, unit: str = "") -> str:
     --------
     >>> number(0.4838, "fraction"), number(1.5, "bits"), number(0.98, "correlation"), number(None)
     ('48.38 %', '1.5 bits', '0.98', '–')
-    """  # noqa: RUF002
+    """
     if not is_number(value):
         return NONE
     if unit == "fraction":
@@ -122,7 +122,7 @@ def interval(ends: Any, unit: str = "") -> str:
     --------
     >>> interval([0.0055, 0.0061], "fraction"), interval([1, 2.5], "bits"), interval(None)
     ('[0.55 %, 0.61 %]', '[1, 2.5]', '–')
-    """  # noqa: RUF002
+    """
     if not ends:
         return NONE
     shown = unit if unit == "fraction" else ""
@@ -136,7 +136,7 @@ def p_value(value: Any) -> str:
     --------
     >>> p_value(0.0312), p_value(1e-9), p_value(None)
     ('0.0312', '< 0.001', '–')
-    """  # noqa: RUF002
+    """
     if not is_number(value):
         return NONE
     return "< 0.001" if value < 0.001 else f"{value:.3g}"
@@ -149,7 +149,7 @@ def level(value: Any) -> str:
     --------
     >>> level(0.95), level(0.999), level(None)
     ('95 %', '99.9 %', '–')
-    """  # noqa: RUF002
+    """
     return f"{100 * value:.4g} %" if is_number(value) else NONE
 
 
@@ -277,7 +277,7 @@ def scalar(value: Any) -> str:
     --------
     >>> scalar(0.123456), scalar(None), scalar(["a", 2]), scalar({"bins": 20})
     ('0.1235', '–', 'a, 2', 'bins 20')
-    """  # noqa: RUF002
+    """
     if value is None:
         return NONE
     if isinstance(value, float):

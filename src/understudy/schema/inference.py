@@ -151,7 +151,11 @@ def _date(series: pl.Series, form: str | None, rows: int) -> dict[str, Any]:
     for unit in MICROSECONDS:
         if not (values % MICROSECONDS[unit] != 0).any():
             break
-    words = labels(series).filter(parsed.is_null()).drop_nulls() if form else pl.Series([], dtype=pl.String)
+    words = (
+        labels(series).filter(parsed.is_null()).drop_nulls()
+        if form
+        else pl.Series([], dtype=pl.String)
+    )
     why = f"dates by the {unit}" + (f", written {form}" if form else "") + "."
     return {
         "kind": "date",
@@ -257,7 +261,9 @@ def _codes(series: pl.Series) -> dict[str, Any]:
 
 def _decimals(finite: pl.Series) -> int | None:
     values = finite.to_numpy()
-    return next((d for d in range(10) if np.array_equal(np.round(values, d), values)), None)
+    slack = 4 * np.spacing(np.abs(values))
+    fits = (d for d in range(10) if np.all(np.abs(np.round(values, d) - values) <= slack))
+    return next(fits, None)
 
 
 def _words(series: pl.Series, rows: int, because: str = "") -> dict[str, Any]:

@@ -125,7 +125,7 @@ def _from_plain(entry: dict[str, Any], file: str) -> Column:
     except (TypeError, ValueError) as error:
         raise SchemaError(
             f"{file}: column '{name}' has a value of the wrong form ({error})",
-            hint="bounds = [low, high], levels = [\"a\", \"b\"], decimals = 2",
+            hint='bounds = [low, high], levels = ["a", "b"], decimals = 2',
         ) from error
 
 
@@ -149,5 +149,7 @@ def read(path: Path) -> Schema:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SchemaError(f"{path}: cannot be read as a schema ({error})", hint="give a TOML file") from error
+        raise SchemaError(
+            f"{path}: cannot be read as a schema ({error})", hint="give a TOML file"
+        ) from error
     return loads(text, name=str(path))

@@ -38,8 +38,12 @@ def synthesizer(
         if option not in known:
             raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))
         default = known[option]
-        if isinstance(default, float) and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise OptionError(f"{name}: {option} = {value!r} is not a number", hint=f"the default is {default}")
+        if isinstance(default, float) and (
+            isinstance(value, bool) or not isinstance(value, int | float)
+        ):
+            raise OptionError(
+                f"{name}: {option} = {value!r} is not a number", hint=f"the default is {default}"
+            )
     return Synthesizer(SYNTHESIZERS[name](**options), seed=seed, progress=progress)
 
 

@@ -34,7 +34,7 @@ class MethodCard:
 
 
 class Method(Protocol):
-    """A way to make synthetic rows. Its fields are its options; ``fit`` learns names ending in _."""
+    """A way to make synthetic rows: its fields are its options, what it learns ends in _."""
 
     card: ClassVar[MethodCard]
 

@@ -154,7 +154,8 @@ class Corrupt:
         if self.base not in SYNTHESIZERS or self.base == "corrupt":
             others = [name for name in SYNTHESIZERS if name != "corrupt"]
             raise OptionError(
-                f"corrupt: base = '{self.base}' is no method", hint=f"use one of {', '.join(others)}"
+                f"corrupt: base = '{self.base}' is no method",
+                hint=f"use one of {', '.join(others)}",
             )
         self.base_ = SYNTHESIZERS[self.base]()
 
@@ -183,7 +184,11 @@ class Corrupt:
         changed = series.cast(pl.Float64) * factor
         if column.decimals is not None:
             changed = changed.round(column.decimals)
-        return changed.cast(series.dtype) if series.dtype.is_float() else changed.round().cast(series.dtype)
+        return (
+            changed.cast(series.dtype)
+            if series.dtype.is_float()
+            else changed.round().cast(series.dtype)
+        )
 
     def state(self) -> State:
         """Give the rows and the other method's state."""

@@ -9,11 +9,10 @@ import gzip
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import polars as pl
 
@@ -184,7 +183,7 @@ def _read_excel(path: Path) -> pl.DataFrame:
 _READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
     "csv": _read_csv,
     "parquet": lambda path: pl.read_parquet(path, glob=False),
-    "arrow": lambda path: pl.read_ipc(path, memory_map=False),
+    "arrow": lambda path: pl.read_ipc(path),
     "excel": _read_excel,
 }
 
@@ -199,7 +198,7 @@ def write_file(frame: pl.DataFrame, path: Path) -> None:
             delimiter = "\t" if ".tsv" in path.name.lower() else ","
             if path.name.lower().endswith(".gz"):
                 with temporary.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
-                    frame.write_csv(file, separator=delimiter)
+                    frame.write_csv(cast("IO[bytes]", file), separator=delimiter)
             else:
                 frame.write_csv(temporary, separator=delimiter)
         elif form == "parquet":
@@ -219,7 +218,10 @@ def whole_file(path: Path) -> Iterator[Path]:
         handle, name = tempfile.mkstemp(prefix=".understudy-", suffix=path.suffix, dir=path.parent)
         os.close(handle)
     except OSError as error:
-        raise DataError(f"{path}: cannot be written: {error.strerror}", hint="check the folder's rights and space") from error
+        raise DataError(
+            f"{path}: cannot be written: {error.strerror}",
+            hint="check the folder's rights and space",
+        ) from error
     temporary = Path(name)
     try:
         yield temporary
@@ -227,7 +229,9 @@ def whole_file(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise DataError(f"{path}: cannot be written: {reason}", hint="is there space left?") from error
+        raise DataError(
+            f"{path}: cannot be written: {reason}", hint="is there space left?"
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)
 

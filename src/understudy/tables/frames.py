@@ -185,7 +185,7 @@ def _to_pandas(series: pl.Series, dtype: Any, mark: Any) -> Any:
         naive = pandas.Series(moments.dt.replace_time_zone(None).to_numpy())
         return naive.dt.tz_localize("UTC").dt.tz_convert(dtype.tz).astype(dtype)
     objects = series.to_list()
-    if dtype == object:
+    if dtype.kind == "O" and isinstance(dtype, np.dtype):
         made = np.empty(len(objects), dtype=object)
         made[:] = [mark if v is None else v for v in objects]
         return pandas.Series(made, dtype=object)

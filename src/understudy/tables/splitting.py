@@ -10,10 +10,10 @@ import polars as pl
 
 from understudy.errors import DataError, OptionError
 from understudy.schema import near
+from understudy.schema.inference import infer
 from understudy.schema.values import labels
 from understudy.tables.frames import Taken, take_in
 from understudy.tables.table import typed
-from understudy.schema.inference import infer
 
 
 def split(

@@ -32,7 +32,9 @@ class Table:
     give_back: GiveBack = lambda out: out
 
     @classmethod
-    def of(cls, data: Any, schema: Schema | str | Path | None = None, *, name: str = "table") -> "Table":
+    def of(
+        cls, data: Any, schema: Schema | str | Path | None = None, *, name: str = "table"
+    ) -> "Table":
         """Make a table of a path or a frame; without a schema, infer it."""
         if isinstance(data, Table):
             return data
@@ -79,7 +81,8 @@ def _fits(taken: Taken, schema: Schema) -> None:
     for name in schema.modelled:
         if name not in columns:
             raise DataError(
-                f"{taken.name}: the column '{name}' is missing", hint=near(name, taken.frame.columns)
+                f"{taken.name}: the column '{name}' is missing",
+                hint=near(name, taken.frame.columns),
             )
     for name in taken.frame.columns:
         if name not in schema:

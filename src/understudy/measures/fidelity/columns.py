@@ -18,81 +18,99 @@ Histograms = dict[Which, list[Histogram]]
 BOX = ("of", "smallest", "lower quartile", "median", "upper quartile", "largest")
 
 
-@described(
-    Card(
-        name="fidelity.total_variation",
-        title="Total variation distance",
-        meaning="The share of records that would have to move to another value, mean over columns.",
-        formula="mean over columns of ½ Σ |p − q|",
-        unit="fraction",
-        better="lower",
-        headline="mean over columns",
-        source="Sosnovchyk 2021, section 4.1.3, equation 4.1.3",
-        not_shown="Columns are looked at one by one: broken relations between columns, and copies "
-        "of real records, do not show.",
-    )
+TOTAL_VARIATION = Card(
+    name="fidelity.total_variation",
+    title="Total variation distance",
+    meaning="The share of records that would have to move to another value, mean over columns.",
+    formula="mean over columns of ½ Σ |p − q|",
+    unit="fraction",
+    better="lower",
+    headline="mean over columns",
+    source="Sosnovchyk 2021, section 4.1.3, equation 4.1.3",
+    not_shown="Columns are looked at one by one: broken relations between columns, and copies "
+    "of real records, do not show.",
 )
+
+HELLINGER = Card(
+    name="fidelity.hellinger",
+    title="Hellinger distance",
+    meaning="How far apart the columns' histograms are, from 0 (equal) to 1 (disjoint); "
+    "sensitive to rare values, mean over columns.",
+    formula="mean over columns of √(½ Σ (√p − √q)²)",
+    unit="fraction",
+    better="lower",
+    headline="mean over columns",
+    source="Sosnovchyk 2021, section 4.1.2, equation 4.1.2",
+    not_shown="Columns are looked at one by one: broken relations between columns, and copies "
+    "of real records, do not show.",
+)
+
+RELATIVE_ENTROPY = Card(
+    name="fidelity.relative_entropy",
+    title="Relative entropy",
+    meaning="The extra bits a record costs if the synthetic columns are taken for the real "
+    "ones (Kullback-Leibler divergence), mean over columns.",
+    formula="mean over columns of Σ p log₂(p / q), p training, q synthetic, half a count "
+    "added to every cell that either table uses",
+    unit="bits",
+    better="lower",
+    headline="mean over columns",
+    source="Sosnovchyk 2021, section 4.1.5 (whose table repeats the total variation distance)",
+    not_shown="Columns are looked at one by one: broken relations between columns, and copies "
+    "of real records, do not show. The number grows with the number of cells.",
+)
+
+
+@described(TOTAL_VARIATION)
 def total_variation(
-    comparison: Comparison, *, bins: int = 10, levels: int = 100, resamples: int = 100, pairs: int = 1000
+    comparison: Comparison,
+    *,
+    bins: int = 10,
+    levels: int = 100,
+    resamples: int = 100,
+    pairs: int = 1000,
 ) -> Finding:
     """Mean total variation distance of the columns."""
-    return _compare(comparison, "total_variation", bins, levels, resamples, pairs)
+    return _compare(comparison, TOTAL_VARIATION, bins, levels, resamples, pairs)
 
 
-@described(
-    Card(
-        name="fidelity.hellinger",
-        title="Hellinger distance",
-        meaning="How far apart the columns' histograms are, from 0 (equal) to 1 (disjoint); "
-        "sensitive to rare values, mean over columns.",
-        formula="mean over columns of √(½ Σ (√p − √q)²)",
-        unit="fraction",
-        better="lower",
-        headline="mean over columns",
-        source="Sosnovchyk 2021, section 4.1.2, equation 4.1.2",
-        not_shown="Columns are looked at one by one: broken relations between columns, and copies "
-        "of real records, do not show.",
-    )
-)
+@described(HELLINGER)
 def hellinger(
-    comparison: Comparison, *, bins: int = 10, levels: int = 100, resamples: int = 100, pairs: int = 1000
+    comparison: Comparison,
+    *,
+    bins: int = 10,
+    levels: int = 100,
+    resamples: int = 100,
+    pairs: int = 1000,
 ) -> Finding:
     """Mean Hellinger distance of the columns."""
-    return _compare(comparison, "hellinger", bins, levels, resamples, pairs)
+    return _compare(comparison, HELLINGER, bins, levels, resamples, pairs)
 
 
-@described(
-    Card(
-        name="fidelity.relative_entropy",
-        title="Relative entropy",
-        meaning="The extra bits a record costs if the synthetic columns are taken for the real "
-        "ones (Kullback-Leibler divergence), mean over columns.",
-        formula="mean over columns of Σ p log₂(p / q), p training, q synthetic, half a count "
-        "added to every cell that either table uses",
-        unit="bits",
-        better="lower",
-        headline="mean over columns",
-        source="Sosnovchyk 2021, section 4.1.5 (whose table repeats the total variation distance)",
-        not_shown="Columns are looked at one by one: broken relations between columns, and copies "
-        "of real records, do not show. The number grows with the number of cells.",
-    )
-)
+@described(RELATIVE_ENTROPY)
 def relative_entropy(
-    comparison: Comparison, *, bins: int = 10, levels: int = 100, resamples: int = 100, pairs: int = 1000
+    comparison: Comparison,
+    *,
+    bins: int = 10,
+    levels: int = 100,
+    resamples: int = 100,
+    pairs: int = 1000,
 ) -> Finding:
     """Mean relative entropy of the columns."""
-    return _compare(comparison, "relative_entropy", bins, levels, resamples, pairs)
+    return _compare(comparison, RELATIVE_ENTROPY, bins, levels, resamples, pairs)
 
 
 def _compare(
-    comparison: Comparison, distance: str, bins: int, levels: int, resamples: int, pairs: int
+    comparison: Comparison, card: Card, bins: int, levels: int, resamples: int, pairs: int
 ) -> Finding:
+    distance = card.name.removeprefix("fidelity.")
     codec = comparison.codec(bins=bins, levels=levels)
-    histograms = comparison.once(("histograms", bins, levels), lambda: _histograms(comparison, codec))
+    histograms = comparison.once(
+        ("histograms", bins, levels), lambda: _histograms(comparison, codec)
+    )
     value, reference = _mean_distance(histograms, distance, _scale(comparison, distance))
     spread = _spread(comparison, codec, distance, resamples)
     top = math.inf if distance == "relative_entropy" else 1.0
-    card = {"total_variation": total_variation, "hellinger": hellinger}.get(distance, relative_entropy).card  # type: ignore[attr-defined]
     two_way, capped = comparison.once(
         ("pairs", bins, levels, pairs), lambda: _pair_distances(comparison, codec, pairs)
     )
@@ -112,12 +130,16 @@ def _compare(
     )
 
 
-NO_HOLDOUT = "No holdout was given, so there is no reference: what fresh real rows would get is not known."
+NO_HOLDOUT = (
+    "No holdout was given, so there is no reference: what fresh real rows would get is not known."
+)
 
 
 def _histograms(comparison: Comparison, codec: Codec) -> Histograms:
-    tables: list[Which] = ["train", "synthetic", *(["holdout"] if comparison.has_holdout else [])]  # type: ignore[list-item]
-    return {t: [comparison.counts(t, [name], codec) for name in codec.names] for t in tables}
+    return {
+        table: [comparison.counts(table, [name], codec) for name in codec.names]
+        for table in comparison.tables
+    }
 
 
 def _scale(comparison: Comparison, distance: str) -> float:
@@ -137,7 +159,9 @@ def _mean_distance(
 ) -> tuple[float, float | None]:
     measure = DISTANCES[distance]
     train = histograms["train"]
-    value = float(np.mean([measure(p, q) for p, q in zip(train, histograms["synthetic"], strict=True)]))
+    value = float(
+        np.mean([measure(p, q) for p, q in zip(train, histograms["synthetic"], strict=True)])
+    )
     if "holdout" not in histograms:
         return value, None
     fresh = [measure(p, q) for p, q in zip(train, histograms["holdout"], strict=True)]
@@ -185,10 +209,11 @@ def _pair_distances(
     if len(every) > most:
         picked = np.sort(comparison.stream("pairs").choice(len(every), most, replace=False))
         chosen = [every[i] for i in picked]
-        note = f"The box plot over pairs shows {most:,} of {len(every):,} pairs, drawn at random (option pairs)."
+        note = f"The box of pairs shows {most:,} of {len(every):,}, drawn at random (option pairs)."
     found: dict[str, list[float]] = {name: [] for name in DISTANCES}
     for number, pair in enumerate(chosen, start=1):
-        p, q = (comparison.counts(table, pair, codec) for table in ("train", "synthetic"))  # type: ignore[arg-type]
+        p = comparison.counts("train", pair, codec)
+        q = comparison.counts("synthetic", pair, codec)
         for name in ("total_variation", "hellinger", "relative_entropy"):
             found[name].append(DISTANCES[name](p.ravel(), q.ravel()))
         if number % 50 == 0 or number == len(chosen):
@@ -198,7 +223,9 @@ def _pair_distances(
 
 def _boxes(histograms: Histograms, distance: str, pairs: list[float]) -> TableOfNumbers:
     measure = DISTANCES[distance]
-    columns = [measure(p, q) for p, q in zip(histograms["train"], histograms["synthetic"], strict=True)]
+    columns = [
+        measure(p, q) for p, q in zip(histograms["train"], histograms["synthetic"], strict=True)
+    ]
     rows = [("columns", *box(columns))]
     if pairs:
         rows.append(("pairs", *box(pairs)))

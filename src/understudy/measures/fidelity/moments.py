@@ -27,7 +27,7 @@ def moments(comparison: Comparison, *, resamples: int = 100) -> Finding:
     """Spearman correlation of the concatenated column means and standard deviations."""
     card = moments.card  # type: ignore[attr-defined]
     names = [name for name in comparison.names if _has_numbers(comparison, name)]
-    usable = [n for n in names if all(_moments(comparison, t, n) for t in _tables(comparison))]
+    usable = [n for n in names if all(_moments(comparison, t, n) for t in comparison.tables)]
     empty = [n for n in names if n not in usable]
     if len(usable) < 2:
         return Finding(
@@ -46,7 +46,8 @@ def moments(comparison: Comparison, *, resamples: int = 100) -> Finding:
         comparison.progress("fidelity by moments", number, resamples)
     parts = []
     for name in usable:
-        train, synthetic = (_moments(comparison, t, name) for t in ("train", "synthetic"))  # type: ignore[arg-type]
+        train = _moments(comparison, "train", name)
+        synthetic = _moments(comparison, "synthetic", name)
         more = {"deviation": synthetic[1], "train_mean": train[0], "train_deviation": train[1]}
         fresh_mean = _moments(comparison, "holdout", name)[0] if comparison.has_holdout else None
         parts.append(Part(name, synthetic[0], fresh_mean, more))
@@ -65,10 +66,6 @@ def moments(comparison: Comparison, *, resamples: int = 100) -> Finding:
     )
 
 
-def _tables(comparison: Comparison) -> tuple[Which, ...]:
-    return ("train", "synthetic", "holdout") if comparison.has_holdout else ("train", "synthetic")
-
-
 def _has_numbers(comparison: Comparison, name: str) -> bool:
     column = comparison.schema[name]
     if column.kind == "number":
@@ -82,7 +79,7 @@ def _moments(comparison: Comparison, table: Which, name: str) -> tuple[float, ..
 
 
 def _correlate(comparison: Comparison, names: list[str]) -> tuple[float, float | None]:
-    lists = {t: [_moments(comparison, t, n) for n in names] for t in _tables(comparison)}
+    lists = {t: [_moments(comparison, t, n) for n in names] for t in comparison.tables}
     ranks = {t: _ranks(np.array(rows).T.ravel()) for t, rows in lists.items() if all(rows)}
     if "synthetic" not in ranks or "train" not in ranks:
         return 0.0, 0.0

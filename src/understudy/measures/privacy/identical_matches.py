@@ -1,7 +1,6 @@
 """Synthetic rows that equal a real one, value for value."""
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from understudy.comparison import Comparison

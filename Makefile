@@ -1,0 +1,47 @@
+# Everything runs in .venv; nothing is installed anywhere else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TEST_EXTRAS := pandas,stats,excel
+
+.PHONY: help demo test test-extras lint types bench docs clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/demo.stamp: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --compile --editable '.[stats]'
+	$(BIN)/python -m compileall -q src
+	@touch $@
+
+$(VENV)/test.stamp: pyproject.toml $(VENV)/demo.stamp
+	$(BIN)/pip install --quiet --compile --editable '.[$(TEST_EXTRAS)]' --group test
+	@touch $@
+
+demo: $(VENV)/demo.stamp ## set up, then split, synthesize and assess real microdata
+	$(BIN)/understudy demo
+
+test: $(VENV)/test.stamp lint types ## set up, then lint, types and all quick tests
+	$(BIN)/pytest -n 2 --dist worksteal
+
+test-extras: $(VENV)/test.stamp ## the slow tests and those that need heavy extras
+	$(BIN)/pytest -m slow
+
+lint: $(VENV)/test.stamp ## ruff and the layers of the design
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(VENV)/test.stamp ## mypy, strict
+	$(BIN)/mypy
+
+bench: $(VENV)/test.stamp ## speed and memory, as ratios within one run
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/test.stamp ## write the generated pages
+	$(BIN)/python docs/build.py
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

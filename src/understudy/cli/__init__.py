@@ -1,0 +1,70 @@
+"""The command line: one small module a command, loaded when it is used."""
+
+import importlib
+import os
+import sys
+
+import click
+
+from understudy._version import __version__
+from understudy.errors import UnderstudyError
+
+COMMANDS = {
+    "schema": "Say what the columns of a table are, and why.",
+    "split": "Split real rows into training and holdout.",
+    "synthesize": "Make a synthetic table.",
+    "assess": "Say how faithful a synthetic table is and what it discloses.",
+    "measures": "List the measures and what each does not show.",
+    "methods": "List the methods that make synthetic tables.",
+    "demo": "Split, synthesize and assess real microdata, and write a report.",
+}
+
+
+class Commands(click.Group):
+    """Commands by name; a command's module is imported when the command runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands in the order of the work."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"understudy.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit status: 0 done, 1 policy failed, 2 usage or bad input, 3 policy inconclusive.",
+)
+@click.version_option(__version__, prog_name="understudy")
+def cli() -> None:
+    """Synthetic tables that stand in for real ones, and the evidence for it."""
+
+
+def main() -> None:
+    """Run the command line; what a user can put right ends in two lines, not in a traceback."""
+    try:
+        status = cli.main(prog_name="understudy", standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("understudy: interrupted, nothing half written", err=True)
+        sys.exit(130)
+    except UnderstudyError as error:
+        click.echo(f"understudy: {error.message}\nhint: {error.hint}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,73 @@
+"""understudy assess."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from understudy.cli import common
+
+
+@click.command("assess")
+@click.argument("train", type=common.FILE)
+@click.argument("synthetic", type=common.FILE, nargs=-1, required=True)
+@click.option("--holdout", type=common.FILE, help="Fresh real rows that the generator never saw.")
+@click.option("--keys", callback=common.names, metavar="A,B", help="What an attacker knows.")
+@click.option("--sensitive", callback=common.names, metavar="C,D", help="What must not be learnt.")
+@click.option("--target", metavar="COLUMN", help="What is to be predicted.")
+@click.option("--aligned", is_flag=True, help="Row i stands for person i (partial synthesis).")
+@click.option("--measures", callback=common.names, metavar="NAME,…", help="Names, prefixes or all.")
+@common.schema
+@common.options
+@common.seed
+@common.as_json
+@click.option("--html", type=common.FILE, help="Write the report as one HTML file.")
+@common.quiet
+def command(
+    train: Path,
+    synthetic: tuple[Path, ...],
+    holdout: Path | None,
+    keys: tuple[str, ...],
+    sensitive: tuple[str, ...],
+    target: str | None,
+    aligned: bool,
+    measures: tuple[str, ...],
+    schema: Path | None,
+    options: tuple[str, ...],
+    seed: int,
+    json_file: Path | None,
+    html: Path | None,
+    quiet: bool,
+) -> None:
+    """Say how faithful SYNTHETIC is to TRAIN and what it discloses.
+
+    Several SYNTHETIC files are replicates of one release.
+    """
+    from understudy.assessment import assess, cards
+
+    common.check_outputs([json_file, html], [train, *synthetic, holdout, schema])
+    with common.progress_bar(quiet) as progress:
+        result = assess(
+            train,
+            list(synthetic),
+            holdout=holdout,
+            keys=keys,
+            sensitive=sensitive,
+            target=target,
+            aligned=aligned,
+            measures=measures or None,
+            options=common.parse_options(options),
+            schema=schema,
+            seed=seed,
+            progress=progress,
+        )
+    data = result.to_dict()
+    if json_file is not None:
+        common.write_json(data, json_file)
+    if html is not None:
+        result.to_html(html)
+        common.say(f"wrote {html}", quiet=quiet)
+    if str(json_file) != "-" and not quiet:
+        from understudy.report import console
+
+        console.show(data, cards(), file=sys.stdout)

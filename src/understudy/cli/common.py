@@ -1,0 +1,133 @@
+"""What the commands share: options, progress, files that must not be overwritten."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from understudy.errors import DataError, OptionError
+
+Progress = Callable[[str, int, int], None]
+
+FILE = click.Path(path_type=Path)
+seed = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+schema = click.option("--schema", type=FILE, help="A schema file with declared kinds.")
+quiet = click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+as_json = click.option("--json", "json_file", type=FILE, help="Write JSON; - is standard output.")
+options = click.option(
+    "-o",
+    "options",
+    multiple=True,
+    metavar="NAME.OPTION=VALUE",
+    help="An option of a measure or method.",
+)
+
+
+def names(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """Split a list of names at its commas; a comma within a name is written twice."""
+    if not value:
+        return ()
+    parts = value.replace(",,", "\0").split(",")
+    return tuple(part.strip().replace("\0", ",") for part in parts if part.strip())
+
+
+def parse_options(given: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Turn ``NAME.OPTION=VALUE`` into options by name.
+
+    Examples
+    --------
+    >>> parse_options(["fidelity.hellinger.bins=20", "flip.p=0.2"])
+    {'fidelity.hellinger': {'bins': 20}, 'flip': {'p': 0.2}}
+    """
+    parsed: dict[str, dict[str, Any]] = {}
+    for text in given:
+        left, equals, value = text.partition("=")
+        name, dot, option = left.rpartition(".")
+        if not (equals and dot and name and option):
+            raise OptionError(
+                f"-o {text}", hint="write -o NAME.OPTION=VALUE, such as -o flip.p=0.2"
+            )
+        parsed.setdefault(name, {})[option] = _value(value)
+    return parsed
+
+
+def _value(text: str) -> Any:
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        return text
+    return text if isinstance(value, dict) else value
+
+
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
+    """Refuse, before any work is done, to write where it cannot be or over an input."""
+    taken = {path.resolve() for path in inputs if path is not None}
+    for path in outputs:
+        if path is None or str(path) == "-":
+            continue
+        if path.resolve() in taken:
+            raise OptionError(
+                f"{path} is an input and would be overwritten", hint="name another file"
+            )
+        if not path.parent.is_dir():
+            raise DataError(
+                f"{path}: there is no folder '{path.parent}'", hint="make the folder first"
+            )
+        if path.is_dir():
+            raise DataError(f"{path}: this is a folder", hint="give the path of a file")
+
+
+def write_json(data: Mapping[str, Any], path: Path) -> None:
+    """Write JSON to a file, or to standard output for ``-``."""
+    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
+    if str(path) == "-":
+        sys.stdout.write(text + "\n")
+        return
+    from understudy.tables import whole_file
+
+    with whole_file(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def say(text: str, *, quiet: bool = False) -> None:
+    """Tell a person something, on standard error."""
+    if not quiet:
+        click.echo(text, err=True)
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Progress]:
+    """Show a bar on standard error, where that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda label, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=1)
+        yield lambda label, done, total: bar.update(
+            task, description=label, completed=done, total=total
+        )
+
+
+def only(given: Mapping[str, Any], name: str) -> None:
+    """Refuse options of anything but the method that runs."""
+    for other in given:
+        if other != name:
+            raise OptionError(
+                f"-o {other}.…: the method is '{name}'", hint=f"write -o {name}.OPTION=VALUE"
+            )
+
+
+def paragraph(text: str) -> None:
+    """Print an indented paragraph as wide as the terminal."""
+    width = max(40, min(100, shutil.get_terminal_size().columns))
+    click.echo(click.wrap_text(text, width=width, initial_indent="  ", subsequent_indent="  "))

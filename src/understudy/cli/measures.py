@@ -1,0 +1,37 @@
+"""understudy measures."""
+
+from pathlib import Path
+
+import click
+
+from understudy.cli import common
+
+
+@click.command("measures")
+@common.as_json
+def command(json_file: Path | None) -> None:
+    """List the measures: what each number says and what it does not show."""
+    from understudy.assessment import cards, options_of
+    from understudy.measures import MEASURES
+
+    common.check_outputs([json_file])
+    if json_file is not None:
+        common.write_json({"version": 1, "measures": list(cards().values())}, json_file)
+        return
+    for name, measure in MEASURES.items():
+        card = measure.card
+        click.secho(name, bold=True, nl=False)
+        click.echo(
+            f"  {card.unit}, {card.better} is better"
+            if card.better != "reference"
+            else f"  {card.unit}"
+        )
+        common.paragraph(card.meaning)
+        common.paragraph(f"Does not show: {card.not_shown}")
+        if card.threat:
+            common.paragraph(f"Threat: {card.threat}")
+        if card.needs:
+            common.paragraph(f"Needs: {', '.join(card.needs)}.")
+        chosen = [f"{o}={p.default}" for o, p in options_of(measure).items()]
+        common.paragraph(f"Options: {', '.join(chosen)}" if chosen else "No options.")
+        click.echo()

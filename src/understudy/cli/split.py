@@ -1,0 +1,49 @@
+"""understudy split."""
+
+from pathlib import Path
+
+import click
+
+from understudy.cli import common
+
+
+@click.command("split")
+@click.argument("real", type=common.FILE)
+@click.option("--out", type=common.FILE, required=True, help="Folder for the two files.")
+@click.option("--holdout", type=float, default=0.5, show_default=True, help="Share of the rows.")
+@click.option("--stratify", metavar="COLUMN", help="Keep the shares of this column's values.")
+@click.option(
+    "--group", metavar="COLUMN", help="Keep the rows of one person or household together."
+)
+@common.seed
+@common.quiet
+def command(
+    real: Path,
+    out: Path,
+    holdout: float,
+    stratify: str | None,
+    group: str | None,
+    seed: int,
+    quiet: bool,
+) -> None:
+    """Split REAL at random into train and holdout, in files of the same format."""
+    from understudy.errors import DataError
+    from understudy.tables import FORMATS, holdout_rows, take_in, write_file
+
+    taken = take_in(real)
+    chosen = holdout_rows(taken, holdout=holdout, seed=seed, stratify=stratify, group=group)
+    extension = next(
+        e for e in sorted(FORMATS, key=len, reverse=True) if real.name.lower().endswith(e)
+    )
+    extension = ".csv" if extension == ".txt" else extension
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"{out}: cannot be made: {error.strerror}", hint="name another folder"
+        ) from error
+    files = out / f"train{extension}", out / f"holdout{extension}"
+    common.check_outputs(files, [real])
+    for file, rows in zip(files, (~chosen, chosen), strict=True):
+        write_file(taken.frame.filter(rows), file)
+        common.say(f"wrote {file} ({int(rows.sum()):,} rows)", quiet=quiet)
