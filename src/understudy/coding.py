@@ -8,20 +8,21 @@ of a category (the words, for a number) in order, and last the rest, if levels w
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from understudy.errors import OptionError
-from understudy.schema import Column, Schema, Values, same_number
+from understudy.schema import Column, Schema, Values, same_level
 from understudy.tables import Table
 
 MISSING = 0
 UNSEEN = 1
 FIRST = 2
 MOST_CODES = 2**16
+WHOLE = ("integer", "duration", "time")
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
 
@@ -111,11 +112,17 @@ class ColumnCodec:
         codes = _look_up(labels, known, self._label_codes)
         lost = codes == UNSEEN
         if lost.any() and not self.column.is_numeric:
-            again = [same_number(labels.filter(lost)), labels.filter(lost).str.to_lowercase()]
-            for texts in again:
-                found = _look_up(texts.fill_null("\0"), known, self._label_codes)
-                codes[lost] = np.maximum(codes[lost], found)
+            codes[lost] = _look_up(
+                same_level(labels.filter(lost), known), list(self._aliases), self._aliases.values()
+            )
         return codes
+
+    @cached_property
+    def _aliases(self) -> dict[str, int]:
+        """The levels as any storage would write them: ``1.0`` in text is 1 among integers."""
+        known = pl.Series([*self.levels, *self.rest], dtype=pl.String)
+        plain = same_level(known, known.to_list()).to_list()
+        return dict(zip(reversed(plain), reversed(self._label_codes), strict=True))
 
     @cached_property
     def _label_codes(self) -> list[int]:
@@ -167,10 +174,10 @@ class ColumnCodec:
         return np.where(outside, high, made)
 
 
-def _look_up(texts: pl.Series, known: Sequence[str], codes: Sequence[int]) -> NDArray[np.uint16]:
+def _look_up(texts: pl.Series, known: Sequence[str], codes: Iterable[int]) -> NDArray[np.uint16]:
     found = texts.replace_strict(
         pl.Series(known, dtype=pl.String),
-        pl.Series(codes, dtype=pl.UInt16),
+        pl.Series(list(codes), dtype=pl.UInt16),
         default=pl.lit(UNSEEN, dtype=pl.UInt16),
         return_dtype=pl.UInt16,
     )
@@ -302,23 +309,37 @@ def write_values(values: Values, column: Column) -> pl.Series:
     others = texts.is_not_null() & infinite.is_null()
     if others.any():
         written = (
-            made.round().cast(pl.Int64).cast(pl.String)
-            if column.stored == "integer"
-            else made.cast(pl.String)
+            _whole(made).cast(pl.String) if column.stored == "integer" else made.cast(pl.String)
         )
         return pl.select(pl.coalesce(texts, written)).to_series()
     made = pl.select(pl.coalesce(made, infinite)).to_series()
-    physical: dict[str, Any] = {"integer": pl.Int64, "duration": pl.Duration("us"), "time": pl.Time}
-    if column.stored in physical:
-        return made.round().cast(pl.Int64).cast(physical[column.stored])
-    return made
+    return _write_whole(_whole(made), column) if column.stored in WHOLE else made
+
+
+def _whole(numbers: pl.Series) -> pl.Series:
+    """Turn numbers, as floats or text, into integers; of 128 bits where 64 are too few."""
+    rounded = numbers.round() if numbers.dtype.is_float() else numbers
+    made = rounded.cast(pl.Int64, strict=False)
+    return made if made.null_count() == numbers.null_count() else rounded.cast(pl.Int128)
+
+
+def _write_whole(integers: pl.Series, column: Column) -> pl.Series:
+    if column.stored == "duration":
+        return integers.cast(pl.Duration("us"))
+    if column.stored == "time":
+        return (integers * 1000).cast(pl.Time)
+    return integers
 
 
 def _write_labels(texts: pl.Series, column: Column) -> pl.Series:
     if column.stored == "boolean":
         return texts == "true"
-    if column.stored in ("integer", "float"):
-        return texts.cast(pl.Int64 if column.stored == "integer" else pl.Float64)
+    if column.stored == "float":
+        return texts.cast(pl.Float64)
+    if column.stored == "time":
+        return texts.str.to_time()
+    if column.stored in WHOLE:
+        return _write_whole(_whole(texts), column)
     if column.stored == "date":
         return texts.str.to_date()
     if column.stored == "datetime":

@@ -159,7 +159,7 @@ class Comparison:
         return stream(self.seed, *names)
 
     def size_ratio(self) -> float:
-        """Give the ratio of the sampling noise that synthetic and holdout rows have by their number.
+        """Give the ratio of sampling noise that the numbers of synthetic and holdout rows imply.
 
         A distance between two samples of sizes n and m has a noise of the order of
         1/n + 1/m; the holdout's own distance is rescaled by it to the size of the synthetic table.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.coding import Codec, Coded
 from understudy.engines.source import Moments, Nearest
-from understudy.schema import Schema, labels, same_number
+from understudy.schema import Schema, labels, same_level
 from understudy.tables import Table
 
 
@@ -144,19 +144,6 @@ def _plain(table: Table, name: str) -> pl.Series:
         return series.cast(pl.String)
     values = table.values(name)
     if values.numbers is None:
-        kept = values.labels
-        if all(_is_number(level) for level in column.levels):
-            kept = pl.select(pl.coalesce(same_number(kept), kept)).to_series()
-        elif set(column.levels) <= {"true", "false"}:
-            kept = kept.str.to_lowercase()
-        return kept.alias(name)
+        return same_level(values.labels, column.levels).alias(name)
     text = labels(pl.Series(values.numbers, nan_to_null=True))
     return pl.select(pl.coalesce(text, values.labels)).to_series().alias(name)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

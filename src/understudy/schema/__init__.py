@@ -3,7 +3,7 @@
 from understudy.schema.columns import Column, Kind, Schema, Stored, near
 from understudy.schema.inference import infer
 from understudy.schema.toml import dumps, loads, read
-from understudy.schema.values import Values, labels, read_values, same_number
+from understudy.schema.values import Values, labels, read_values, same_level, same_number
 
 __all__ = [
     "Column",
@@ -18,5 +18,6 @@ __all__ = [
     "near",
     "read",
     "read_values",
+    "same_level",
     "same_number",
 ]

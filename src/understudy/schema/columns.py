@@ -41,7 +41,7 @@ class Column:
     time_zone : str, optional
         The zone of a datetime.
     unit : str, optional
-        The step between dates.
+        The step between dates, times of the day or durations, which are numbers of microseconds.
     missing : bool
         Whether values are missing.
     inferred : frozenset of str
@@ -112,7 +112,7 @@ class Column:
     @property
     def step(self) -> float | None:
         """The distance between neighbouring values of a number or a date, if there is one."""
-        if self.kind == "date":
+        if self.kind == "date" or self.unit is not None:
             return MICROSECONDS[self.unit or "microsecond"]
         if self.kind == "number" and self.decimals is not None:
             return float(10.0**-self.decimals)

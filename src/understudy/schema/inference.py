@@ -28,6 +28,7 @@ from understudy.schema.values import (
     DATE_FORMATS,
     DATETIME_FORMATS,
     LARGEST_EXACT,
+    LEADING_ZERO,
     ZONED_FORMATS,
     infinities,
     instants,
@@ -42,7 +43,6 @@ MOST = 0.5
 FEW_WORDS = 20
 ENOUGH_ROWS = 20
 CHANCE = 1e-6
-LEADING_ZERO = r"^\s*[+-]?0\d"
 KEY_NAME = re.compile(r"(^|[\s_.-])(?i:id|key|uuid|guid|index|rowid|ssn)$|[a-z](ID|Id)$|^unnamed_")
 
 
@@ -51,7 +51,7 @@ def infer(frame: pl.DataFrame, *, seen: Callable[[str], None] = lambda name: Non
 
     Examples
     --------
-    >>> schema = infer(pl.DataFrame({"age": list(range(20, 60)), "sex": ["f", "m"] * 20}))
+    >>> schema = infer(pl.DataFrame({"age": [*range(20, 60)] * 2, "sex": ["f", "m"] * 40}))
     >>> [(c.name, c.kind) for c in schema]
     [('age', 'number'), ('sex', 'category')]
     >>> schema["sex"].why
@@ -147,10 +147,7 @@ def _category(series: pl.Series, because: str = "") -> dict[str, Any]:
 def _date(series: pl.Series, form: str | None, rows: int) -> dict[str, Any]:
     parsed = instants(series, form)
     values = parsed.drop_nulls()
-    unit: Unit = "microsecond"
-    for unit in MICROSECONDS:
-        if not (values % MICROSECONDS[unit] != 0).any():
-            break
+    unit = _unit(values)
     words = (
         labels(series).filter(parsed.is_null()).drop_nulls()
         if form
@@ -166,6 +163,11 @@ def _date(series: pl.Series, form: str | None, rows: int) -> dict[str, Any]:
         "levels": tuple(sorted(words.unique().to_list())),
         "why": why + _about_words(words, rows),
     }
+
+
+def _unit(microseconds: pl.Series) -> Unit:
+    fits = (u for u, size in MICROSECONDS.items() if not (microseconds % size != 0).any())
+    return next(fits, "microsecond")
 
 
 def _about_words(words: pl.Series, rows: int) -> str:
@@ -225,11 +227,13 @@ def _numeric(series: pl.Series, rows: int, words: tuple[str, ...]) -> dict[str, 
         if -rows * rows / (2 * (high - low + 1)) < math.log(CHANCE):
             why = "whole numbers that never repeat, too dense to be that by chance."
             return {"kind": "identifier", "why": why}
+    if series.dtype.is_temporal():
+        return _times(series, finite)
     infinite = infinities(parsed).drop_nulls()
     kept = pl.Series(list(words), dtype=pl.String).append(infinite)
     decimals = _decimals(finite)
     how = "whole numbers" if decimals == 0 else "numbers"
-    places = f" with {decimals} decimals" if decimals else ""
+    places = f" with {decimals} decimal{'s' * (decimals > 1)}" if decimals else ""
     beyond = " beyond 2^53, rounded where they are computed with" if huge else ""
     return {
         "kind": "number",
@@ -238,6 +242,17 @@ def _numeric(series: pl.Series, rows: int, words: tuple[str, ...]) -> dict[str, 
         "levels": tuple(sorted(set(kept.to_list()))),
         "why": f"{how}{places}{beyond}." + _about_words(kept, rows),
         **_stored_text(series),
+    }
+
+
+def _times(series: pl.Series, finite: pl.Series) -> dict[str, Any]:
+    unit = _unit(finite)
+    how = "times of the day" if series.dtype == pl.Time else "durations"
+    return {
+        "kind": "number",
+        "bounds": (float(finite.min()), float(finite.max())),  # type: ignore[arg-type]
+        "unit": unit,
+        "why": f"{how} by the {unit}, in microseconds.",
     }
 
 

@@ -4,6 +4,8 @@ Files, pandas and polars store one and the same value in many ways (``1``, ``1.0
 ``True``). Everything that codes or compares values reads them through these functions.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +15,17 @@ from numpy.typing import NDArray
 from understudy.schema.columns import Column
 
 LARGEST_EXACT = 2**53
-DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d %b %Y")
+LEADING_ZERO = r"^\s*[+-]?0\d"
+DATE_FORMATS = (
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+    "%d.%m.%Y",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d-%m-%Y",
+    "%m-%d-%Y",
+    "%d %b %Y",
+)
 DATETIME_FORMATS = (
     "%Y-%m-%dT%H:%M:%S%.f",
     "%Y-%m-%d %H:%M:%S%.f",
@@ -21,7 +33,9 @@ DATETIME_FORMATS = (
     "%Y-%m-%dT%H:%M",
     "%d.%m.%Y %H:%M:%S%.f",
     "%d.%m.%Y %H:%M",
+    "%d/%m/%Y %H:%M:%S%.f",
     "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %H:%M:%S%.f",
     "%m/%d/%Y %H:%M",
 )
 ZONED_FORMATS = ("%Y-%m-%dT%H:%M:%S%.f%:z", "%Y-%m-%d %H:%M:%S%.f%:z")
@@ -66,10 +80,26 @@ def numbers(series: pl.Series) -> pl.Series:
     if series.dtype == pl.String:
         series = series.str.strip_chars()
     elif dtype.is_temporal():
-        series = series.to_physical()
+        return microseconds(series)
     elif not (dtype.is_numeric() or dtype == pl.Boolean):
         return pl.Series(series.name, [None] * len(series), dtype=pl.Float64)
-    return series.cast(pl.Float64, strict=False).fill_nan(None)
+    return _double(series).fill_nan(None)
+
+
+def _double(series: pl.Series) -> pl.Series:
+    """Cast to floats of 64 bits; what is no number becomes missing, a 0.1 of 32 bits 0.1."""
+    if series.dtype == pl.Float32:
+        series = series.cast(pl.String)
+    return series.cast(pl.Float64, strict=False)
+
+
+def microseconds(series: pl.Series) -> pl.Series:
+    """Read durations and times of the day as microseconds."""
+    if series.dtype == pl.Time:
+        return series.to_physical().cast(pl.Float64) / 1000
+    if isinstance(series.dtype, pl.Duration):
+        return series.cast(pl.Duration("us")).to_physical().cast(pl.Float64)
+    return instants(series, None)
 
 
 def instants(series: pl.Series, form: str | None) -> pl.Series:
@@ -90,8 +120,12 @@ def instants(series: pl.Series, form: str | None) -> pl.Series:
 
 
 def parse_dates(series: pl.Series, form: str) -> pl.Series:
-    """Parse text as dates in one format; what does not parse becomes missing."""
+    """Parse text as dates in one format; what does not parse becomes missing.
+
+    A year has four digits: ``01/02/03`` is no date, since nobody knows which.
+    """
     text = series.str.strip_chars()
+    text = text.set(~text.str.contains(r"\d{4}").fill_null(True), None)
     if form in ZONED_FORMATS:
         text = text.str.replace(r"[zZ]$", "+00:00")
         return text.str.to_datetime(form, strict=False, time_unit="us", time_zone="UTC")
@@ -112,11 +146,13 @@ def labels(series: pl.Series) -> pl.Series:
     if dtype == pl.String:
         return series
     if dtype.is_float():
-        whole = series.cast(pl.Float64).fill_nan(None)
+        whole = _double(series).fill_nan(None)
         exact = whole.is_finite() & (whole == whole.floor()) & (whole.abs() < LARGEST_EXACT)
         as_integer = whole.set(~exact.fill_null(False), None).cast(pl.Int64).cast(pl.String)
         text = pl.select(pl.coalesce(as_integer, whole.cast(pl.String))).to_series()
         return text.alias(series.name)
+    if isinstance(dtype, pl.Duration):
+        return microseconds(series).cast(pl.Int64).cast(pl.String)
     if dtype == pl.Boolean or dtype.is_integer() or dtype.is_decimal() or dtype.is_temporal():
         return series.cast(pl.String)
     if dtype in (pl.Categorical, pl.Enum):
@@ -134,5 +170,28 @@ def infinities(parsed: pl.Series) -> pl.Series:
 
 
 def same_number(series: pl.Series) -> pl.Series:
-    """Write numbers that are kept as text in one way: ``01.0`` and ``1`` become ``1``."""
-    return labels(series.str.strip_chars().cast(pl.Float64, strict=False))
+    """Write numbers that are kept as text in one way: ``1.0`` and ``1`` become ``1``.
+
+    What is no number, or too large to keep its last digit, becomes missing.
+    """
+    parsed = series.str.strip_chars().cast(pl.Float64, strict=False)
+    return labels(parsed.set((parsed.abs() > LARGEST_EXACT).fill_null(False), None))
+
+
+def same_level(texts: pl.Series, levels: Sequence[str]) -> pl.Series:
+    """Write the values of a category in one way, whatever kept them: a number, a boolean, text.
+
+    Codes with leading zeros are left as they are.
+
+    Examples
+    --------
+    >>> same_level(pl.Series(["1.0", "N"]), ["1", "N"]).to_list()
+    ['1', 'N']
+    >>> same_level(pl.Series(["TRUE", "x"]), ["True", "False"]).to_list()
+    ['true', 'x']
+    """
+    if any(re.match(LEADING_ZERO, level) for level in levels):
+        return texts
+    if {level.lower() for level in levels} <= {"true", "false"}:
+        return texts.str.to_lowercase()
+    return pl.select(pl.coalesce(same_number(texts), texts)).to_series().alias(texts.name)

@@ -58,7 +58,7 @@ class Synthesizer:
     Examples
     --------
     >>> from understudy.synthesizers import synthesizer
-    >>> real = pl.DataFrame({"sex": ["f", "m"] * 20, "age": range(40)})
+    >>> real = pl.DataFrame({"sex": ["f", "m"] * 20, "age": [20, 31, 31, 64] * 10})
     >>> synthesizer("bootstrap", seed=1).fit(real).sample(3).shape
     (3, 2)
     """

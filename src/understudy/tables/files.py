@@ -23,6 +23,8 @@ MISSING_MARKS = (
     "", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "<NA>",
 )  # fmt: skip
 DELIMITERS = (",", ";", "\t", "|")
+WITH_COMMA = r"^\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*$"
+PLAIN_NUMBER = r"^\s*[+-]?\d+(?:[eE][+-]?\d+)?\s*$"
 FORMATS = {
     ".csv": "csv",
     ".csv.gz": "csv",
@@ -80,18 +82,7 @@ def read_file(path: Path) -> pl.DataFrame:
 
 
 def _read_csv(path: Path) -> pl.DataFrame:
-    with _open_text(path) as file:
-        try:
-            start = file.read(1 << 16)
-        except UnicodeDecodeError as error:
-            raise _not_utf8(path) from error
-    if not start.strip():
-        raise DataError(f"{path}: the file is empty", hint="give a table with a header line")
-    delimiter = sniff_delimiter(start)
-    try:
-        header = next(csv.reader(start.splitlines(keepends=True), delimiter=delimiter))
-    except csv.Error as error:
-        raise DataError(f"{path}: line 1: {error}", hint="is this a CSV file?") from error
+    start, delimiter, header = _read_header(path)
     names = [name or f"unnamed_{position}" for position, name in enumerate(header, start=1)]
     no_repeats(names, str(path))
     try:
@@ -102,6 +93,8 @@ def _read_csv(path: Path) -> pl.DataFrame:
             new_columns=names,
             infer_schema=False,
             null_values=list(MISSING_MARKS),
+            eol_char="\r" if "\r" in start and "\n" not in start else "\n",
+            glob=False,
         )
     except pl.exceptions.ComputeError as error:
         if "utf-8" in str(error):
@@ -109,7 +102,27 @@ def _read_csv(path: Path) -> pl.DataFrame:
         if "more fields" in str(error):
             raise _ragged(path, delimiter, len(names)) from error
         raise
+    frame = _without_blank_lines(frame, path, delimiter)
     return _decimal_commas(frame) if delimiter == ";" else frame
+
+
+def _read_header(path: Path) -> tuple[str, str, list[str]]:
+    """Give the start of a text file, its delimiter and its first line."""
+    try:
+        with _open_text(path) as file:
+            start = file.read(1 << 16)
+        if not start.strip():
+            raise DataError(f"{path}: the file is empty", hint="give a table with a header line")
+        delimiter = sniff_delimiter(start)
+        with _open_text(path) as file:
+            header = next(csv.reader(file, delimiter=delimiter))
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path) from error
+    except csv.Error as error:
+        raise DataError(f"{path}: line 1: {error}", hint="is this a CSV file?") from error
+    if any("\0" in name for name in header):
+        raise _not_utf8(path)
+    return start, delimiter, header
 
 
 def sniff_delimiter(start: str) -> str:
@@ -135,12 +148,30 @@ def sniff_delimiter(start: str) -> str:
 
 
 def _decimal_commas(frame: pl.DataFrame) -> pl.DataFrame:
-    """Files that separate by semicolons may write numbers with a comma."""
-    commas = pl.all().str.contains(r"^\s*[+-]?\d*,\d+\s*$")
-    numeric = pl.all().str.contains(r"^\s*[+-]?\d*,?\d+\s*$")
-    some, every = frame.select(commas.any()), frame.select(numeric.all())
-    names = [n for n in frame.columns if some[n].item() and every[n].item()]
-    return frame.with_columns(pl.col(names).str.replace(",", ".", literal=True))
+    """Files that separate by semicolons may write numbers with a comma.
+
+    A column is of such numbers where most of its values are; a word among them stays as it is.
+    """
+    commas = pl.all().str.contains(WITH_COMMA)
+    numeric = commas | pl.all().str.contains(PLAIN_NUMBER)
+    some, share = frame.select(commas.any()), frame.select(numeric.mean())
+    names = [n for n in frame.columns if some[n].item() and share[n].item() > 0.5]
+    return frame.with_columns(
+        pl.when(pl.col(n).str.contains(WITH_COMMA))
+        .then(pl.col(n).str.replace(",", ".", literal=True))
+        .otherwise(pl.col(n))
+        .alias(n)
+        for n in names
+    )
+
+
+def _without_blank_lines(frame: pl.DataFrame, path: Path, delimiter: str) -> pl.DataFrame:
+    """Drop the rows that blank lines made; in a single column, a blank line is a missing value."""
+    if frame.width == 1 or not frame.select(pl.all_horizontal(pl.all().is_null()).any()).item():
+        return frame
+    with _open_text(path) as file:
+        filled = [bool(row) for row in csv.reader(file, delimiter=delimiter)][1:]
+    return frame.filter(filled) if len(filled) == frame.height else frame
 
 
 def _open_text(path: Path) -> IO[str]:
@@ -150,9 +181,12 @@ def _open_text(path: Path) -> IO[str]:
 
 
 def _not_utf8(path: Path) -> DataError:
+    with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as file:
+        start = file.read(2)
+    encoding = "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") or b"\0" in start else "latin1"
     return DataError(
         f"{path}: the file is not UTF-8 text",
-        hint=f"convert it, for instance: iconv -f latin1 -t utf-8 {path.name} > utf8.csv",
+        hint=f"convert it, for instance: iconv -f {encoding} -t utf-8 {path.name} > utf8.csv",
     )
 
 
@@ -176,14 +210,24 @@ def no_repeats(names: list[str], where: str) -> None:
 
 
 def _read_excel(path: Path) -> pl.DataFrame:
-    need("fastexcel", extra="excel")
-    return pl.read_excel(path, engine="calamine", infer_schema_length=None)
+    fastexcel = need("fastexcel", extra="excel")
+    try:
+        return pl.read_excel(
+            path, engine="calamine", infer_schema_length=None, drop_empty_rows=False
+        )
+    except fastexcel.FastExcelError as error:
+        raise ValueError(str(error)) from error
+
+
+def _read_arrow(path: Path) -> pl.DataFrame:
+    with path.open("rb") as file:
+        return pl.read_ipc(file)
 
 
 _READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
     "csv": _read_csv,
     "parquet": lambda path: pl.read_parquet(path, glob=False),
-    "arrow": lambda path: pl.read_ipc(path),
+    "arrow": _read_arrow,
     "excel": _read_excel,
 }
 
@@ -191,6 +235,8 @@ _READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
 def write_file(frame: pl.DataFrame, path: Path) -> None:
     """Write a table to a file; it appears whole or not at all."""
     form = format_of(path)
+    if path.suffix.lower() == ".xls":
+        raise OptionError(f"{path}: .xls can be read but not written", hint="use .xlsx")
     if form == "excel":
         need("xlsxwriter", extra="excel")
     with whole_file(path) as temporary:

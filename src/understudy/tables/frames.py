@@ -4,15 +4,17 @@ pandas, polars, pyarrow and anything with an Arrow stream come in without being 
 goes back is of the same kind, with the same types and the same order of columns.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from understudy.errors import DataError
 from understudy.optional import need
@@ -87,29 +89,47 @@ def _to_pyarrow(like: Any) -> GiveBack:
 
 
 def _take_pandas(data: Any, name: str) -> Taken:
-    names = [str(column) for column in data.columns]
+    header = data.columns
+    names = [str(column) for column in header]
     no_repeats(names, name)
-    columns = [_from_pandas(data.iloc[:, i], names[i], name) for i in range(len(names))]
-    original = dict(zip(names, data.columns, strict=True))
-    templates = {n: data[original[n]].iloc[:0] for n in names}
-    marks = {n: _missing_mark(data[original[n]]) for n in names}
+    columns = [_from_pandas(data.iloc[:, i], n, name) for i, n in enumerate(names)]
+    likes = {n: _Like.of(data.iloc[:, i], columns[i]) for i, n in enumerate(names)}
 
     def give_back(out: pl.DataFrame) -> Any:
         pandas = need("pandas", extra="pandas")
-        made = {n: _to_pandas(out[n], templates[n].dtype, marks[n]) for n in out.columns}
+        made = {n: _to_pandas(out[n], likes[n]) for n in out.columns}
         frame = pandas.DataFrame(made, index=pandas.RangeIndex(out.height))
-        frame.columns = pandas.Index([original[n] for n in out.columns], dtype=data.columns.dtype)
+        frame.columns = header[[names.index(n) for n in out.columns]]
         return frame
 
     return _checked(pl.DataFrame(columns), name, give_back)
 
 
-def _missing_mark(series: Any) -> Any:
-    """Find how an object column writes a missing value: None, nan or NA."""
-    if series.dtype != object:
-        return None
-    gone = series[series.isna()]
-    return gone.iloc[0] if len(gone) else None
+@dataclass(frozen=True)
+class _Like:
+    """What a pandas column was made of, as far as its type does not say it.
+
+    ``mark`` is how an object column writes a missing value (None, nan or NA), ``objects``
+    the Python object behind each text that stands for one, such as ``2**70`` for its digits.
+    """
+
+    dtype: Any
+    taken: pl.DataType
+    mark: Any = None
+    objects: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, series: Any, taken: pl.Series) -> "_Like":
+        """Remember a column that was taken in."""
+        dtype = series.dtype
+        if dtype.kind != "O" or hasattr(dtype, "categories"):
+            return cls(dtype, taken.dtype)
+        gone = series.isna()
+        mark = series[gone].iloc[0] if gone.any() else None
+        objects = {}
+        if taken.dtype == pl.String:
+            objects = {str(v): v for v in series[~gone].tolist() if not isinstance(v, str)}
+        return cls(dtype, taken.dtype, mark, objects)
 
 
 def _from_pandas(series: Any, name: str, table: str) -> pl.Series:
@@ -118,17 +138,23 @@ def _from_pandas(series: Any, name: str, table: str) -> pl.Series:
     if isinstance(dtype, pandas.SparseDtype):
         return _from_pandas(series.sparse.to_dense(), name, table)
     if isinstance(dtype, np.dtype) and dtype.kind in "iufbmM":
+        array = series.to_numpy().copy()
         if dtype == np.float16:
-            series = series.astype(np.float32)
-        return pl.Series(name, series.to_numpy().copy(), nan_to_null=True)
+            array = array.astype(np.float32)
+        return pl.Series(name, _finer(array), nan_to_null=True)
     if isinstance(dtype, pandas.CategoricalDtype):
-        texts = values.labels(_from_objects(list(dtype.categories), "", table))
+        texts = values.labels(_from_objects(list(dtype.categories), name, table))
+        if texts.n_unique() != len(texts):
+            raise DataError(
+                f"{table}: column '{name}' has categories that differ in their type only",
+                hint="make them all text, or all numbers",
+            )
         enum = pl.Enum(texts)
         codes = pl.Series(name, series.cat.codes.to_numpy().copy()).cast(pl.Int64)
         return texts.gather(codes.set(codes < 0, None)).cast(enum).alias(name)
     if isinstance(dtype, pandas.DatetimeTZDtype):
         naive = series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy().copy()
-        moments = pl.Series(name, naive).dt.replace_time_zone("UTC")
+        moments = pl.Series(name, _finer(naive)).dt.replace_time_zone("UTC")
         try:
             return moments.dt.convert_time_zone(str(dtype.tz))
         except pl.exceptions.ComputeError:
@@ -138,6 +164,13 @@ def _from_pandas(series: Any, name: str, table: str) -> pl.Series:
     gone = series.isna().to_numpy()
     objects = [None if g else v for v, g in zip(series.tolist(), gone, strict=True)]
     return _from_objects(objects, name, table)
+
+
+def _finer(array: NDArray[Any]) -> NDArray[Any]:
+    """Count times in milliseconds where numpy counts them in seconds, which polars does not."""
+    if array.dtype.kind in "mM" and np.datetime_data(array.dtype)[0] == "s":
+        return array.astype(f"{array.dtype.kind}8[ms]")
+    return array
 
 
 def _from_objects(objects: list[Any], name: str, table: str) -> pl.Series:
@@ -152,7 +185,7 @@ def _from_objects(objects: list[Any], name: str, table: str) -> pl.Series:
         return pl.Series(name, [None if v is None else float(v) for v in objects], dtype=pl.Float64)
     elif all(issubclass(k, bool | np.bool_) for k in kinds):
         return pl.Series(name, [None if v is None else bool(v) for v in objects])
-    elif len(kinds) == 1 and all(issubclass(k, date) for k in kinds):
+    elif (len(kinds) == 1 and all(issubclass(k, date | time | timedelta) for k in kinds)) or (kinds == {Decimal} and all(v is None or abs(v.adjusted()) < 18 for v in objects)):
         return pl.Series(name, objects)
     try:
         return pl.Series(name, [None if v is None else str(v) for v in objects], dtype=pl.String)
@@ -163,10 +196,11 @@ def _from_objects(objects: list[Any], name: str, table: str) -> pl.Series:
         ) from error
 
 
-def _to_pandas(series: pl.Series, dtype: Any, mark: Any) -> Any:
+def _to_pandas(series: pl.Series, like: _Like) -> Any:
     pandas = need("pandas", extra="pandas")
+    dtype = like.dtype
     if isinstance(dtype, pandas.SparseDtype):
-        return _to_pandas(series, dtype.subtype, mark).astype(dtype)
+        return _to_pandas(series, replace(like, dtype=dtype.subtype)).astype(dtype)
     if isinstance(dtype, np.dtype) and dtype.kind in "iufb":
         if series.null_count() and dtype.kind in "iub":
             return pandas.Series(series.cast(pl.Float64).to_numpy())
@@ -181,12 +215,17 @@ def _to_pandas(series: pl.Series, dtype: Any, mark: Any) -> Any:
         made = pandas.Categorical.from_codes(codes.fill_null(-1).to_numpy(), dtype=dtype)
         return pandas.Series(made)
     if isinstance(dtype, pandas.DatetimeTZDtype):
-        moments = series.cast(pl.Datetime("us", series.dtype.time_zone)).dt.convert_time_zone("UTC")  # type: ignore[attr-defined]
-        naive = pandas.Series(moments.dt.replace_time_zone(None).to_numpy())
+        moments = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        naive = pandas.Series(moments.to_numpy())
         return naive.dt.tz_localize("UTC").dt.tz_convert(dtype.tz).astype(dtype)
-    objects = series.to_list()
-    if dtype.kind == "O" and isinstance(dtype, np.dtype):
-        made = np.empty(len(objects), dtype=object)
-        made[:] = [mark if v is None else v for v in objects]
-        return pandas.Series(made, dtype=object)
-    return pandas.Series(pandas.array(objects, dtype=dtype))
+    if dtype.kind != "O":
+        return pandas.Series(pandas.array(series.to_list(), dtype=dtype))
+    plain = series.cast(like.taken) if like.taken.is_decimal() else series
+    objects = [like.mark if v is None else v for v in plain.to_list()]
+    if like.objects:
+        objects = [like.objects.get(v, v) if isinstance(v, str) else v for v in objects]
+    if not isinstance(dtype, np.dtype):
+        return pandas.Series(pandas.array(objects, dtype=dtype))
+    made = np.empty(len(objects), dtype=object)
+    made[:] = objects
+    return pandas.Series(made, dtype=object)

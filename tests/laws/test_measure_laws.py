@@ -1,0 +1,203 @@
+"""Properties that every measure must have, run over the whole dict of measures."""
+
+import json
+import os
+
+import numpy as np
+import polars as pl
+import pytest
+from people import people
+
+import understudy as us
+from understudy.comparison import compare_tables
+from understudy.findings import Finding
+from understudy.measures import MEASURES
+
+NAMES = list(MEASURES)
+FIDELITY = [name for name in NAMES if name.startswith("fidelity.")]
+PRIVACY = [name for name in NAMES if name.startswith("privacy.")]
+ROWS = 400
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, pl.DataFrame]:
+    return {"train": people(ROWS, 1), "holdout": people(ROWS, 2), "synthetic": people(ROWS, 3)}
+
+
+def one(name: str, train, synthetic, holdout=None, **more) -> Finding:
+    return us.assess(train, synthetic, holdout=holdout, measures=[name], **more)[name]
+
+
+def same(a: Finding, b: Finding) -> None:
+    assert a.status == b.status
+    assert a.value == pytest.approx(b.value, abs=1e-12)
+    assert a.reference == pytest.approx(b.reference, abs=1e-12)
+    assert {p.name for p in a.parts} == {p.name for p in b.parts}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_row_order_does_not_matter(name, tables):
+    shuffled = {key: t.sample(fraction=1, shuffle=True, seed=5) for key, t in tables.items()}
+    before, after = one(name, **tables), one(name, **shuffled)
+    same(before, after)
+    if before.interval is not None:
+        width = before.interval[1] - before.interval[0]
+        assert after.interval == pytest.approx(before.interval, abs=width / 2 + 1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_column_order_does_not_matter(name, tables):
+    turned = {key: t.select(reversed(t.columns)) for key, t in tables.items()}
+    same(one(name, **tables), one(name, **turned))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_seed_same_bytes_whatever_else_runs(name, tables):
+    alone = json.dumps(one(name, **tables, seed=7).to_dict())
+    among = us.assess(
+        tables["train"], tables["synthetic"], holdout=tables["holdout"], seed=7, measures=["all"]
+    )
+    assert json.dumps(among[name].to_dict()) == alone
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_number_of_threads_does_not_matter(name, tables, monkeypatch):
+    before = one(name, **tables).to_dict()
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert one(name, **tables).to_dict() == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inputs_are_unchanged(name, tables):
+    copies = {key: t.clone() for key, t in tables.items()}
+    one(name, **tables)
+    assert all(tables[key].equals(copies[key]) for key in tables)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("with_holdout", [True, False])
+def test_json_round_trip(name, tables, with_holdout):
+    result = us.assess(
+        tables["train"],
+        tables["synthetic"],
+        holdout=tables["holdout"] if with_holdout else None,
+        measures=[name],
+    )
+    again = us.Assessment.from_dict(json.loads(result.to_json()))
+    assert again.to_json() == result.to_json()
+    if not with_holdout and result[name].status == "ok":
+        assert result[name].reference is None
+        assert "holdout" in result[name].note
+
+
+@pytest.mark.parametrize("name", FIDELITY)
+def test_a_copy_of_training_is_best_in_fidelity(name, tables):
+    train, holdout = tables["train"], tables["holdout"]
+    copy = one(name, train, train, holdout)
+    fresh = one(name, train, tables["synthetic"], holdout)
+    apart = one(name, train, us.synthesizer("independent", seed=1).fit(train).sample(), holdout)
+    if copy.better == "lower":
+        assert copy.value <= min(fresh.value, apart.value)
+        assert copy.value == pytest.approx(0, abs=1e-12)
+    else:
+        assert copy.value >= max(fresh.value, apart.value)
+    assert not copy.flagged
+
+
+@pytest.mark.parametrize("name", PRIVACY)
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_copy_of_training_is_flagged_in_privacy(name, tables, shuffle):
+    copy = tables["train"].sample(fraction=1, shuffle=shuffle, seed=2)
+    assert one(name, tables["train"], copy, tables["holdout"]).flagged
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fresh_real_rows_agree_with_the_reference(name):
+    """At most as many flags over 40 leak-free splits as chance gives at a level of 1 % for all."""
+    flags = 0
+    for seed in range(40):
+        parts = [people(ROWS, 1000 + 3 * seed + i) for i in range(3)]
+        flags += bool(one(name, *parts).flagged)
+    from scipy.stats import binom
+
+    limit = binom.ppf(1 - 0.01 / len(NAMES), 40, 0.05)
+    assert flags <= limit
+
+
+@pytest.mark.parametrize("name", FIDELITY)
+def test_a_broken_column_is_flagged_in_fidelity(name, tables):
+    if name == "fidelity.moments":
+        broken = tables["synthetic"].with_columns(age=pl.col("age") * 1e6, income=pl.lit(0.5))
+    else:
+        broken = tables["synthetic"].with_columns(town=pl.lit("town 1"))
+    assert one(name, tables["train"], broken, tables["holdout"]).flagged
+
+
+ODD = {
+    "missing": lambda t: t.with_columns(income=pl.lit(None, pl.Float64)),
+    "constant": lambda t: t.with_columns(age=pl.lit(40)),
+    "unseen level": lambda t: t.with_columns(town=pl.lit("elsewhere")),
+    "not a number": lambda t: t.with_columns(age=pl.lit("13.9.58")),
+    "infinite": lambda t: t.with_columns(income=pl.lit(np.inf)),
+    "text for booleans": lambda t: t.with_columns(smoker=pl.lit("TRUE")),
+    "one row": lambda t: t.head(1),
+    "floats for whole numbers": lambda t: t.with_columns(
+        pl.col("age", "children").cast(pl.Float64)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_synthetic_tables_give_a_finding(name, odd, tables):
+    strange = ODD[odd](tables["synthetic"])
+    finding = one(name, tables["train"], strange, tables["holdout"])
+    assert finding.status in ("ok", "not_applicable"), finding.note
+    assert finding.value is None or np.isfinite(finding.value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("odd", ["missing", "constant", "one row", "infinite"])
+def test_odd_training_tables_give_a_finding(name, odd, tables):
+    strange = ODD[odd](tables["train"])
+    finding = one(name, strange, tables["synthetic"], tables["holdout"])
+    assert finding.status in ("ok", "not_applicable"), finding.note
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_one_column(name):
+    train, synthetic, holdout = (people(100, s).select("age") for s in (1, 2, 3))
+    assert one(name, train, synthetic, holdout).status in ("ok", "not_applicable")
+
+
+@pytest.mark.parametrize("empty", ["train", "synthetic", "holdout"])
+def test_tables_without_rows_are_errors(empty, tables):
+    given = {**tables, empty: tables[empty].head(0)}
+    with pytest.raises(us.UnderstudyError, match="no rows"):
+        compare_tables(given["train"], given["synthetic"], given["holdout"])
+
+
+@pytest.mark.parametrize("role", ["synthetic", "holdout"])
+def test_a_missing_or_additional_column_is_an_error_that_names_it(role, tables):
+    for frame, named in (
+        (tables[role].drop("town"), "town"),
+        (tables[role].with_columns(tonw=pl.lit(1)), "tonw"),
+    ):
+        with pytest.raises(us.UnderstudyError, match=named) as caught:
+            us.assess(**{**tables, role: frame})
+        assert caught.value.hint
+
+
+def test_identifiers_may_be_absent_from_the_synthetic_table(tables):
+    result = us.assess(**{**tables, "synthetic": tables["synthetic"].drop("person_id")})
+    assert result.provenance["left_out"][0]["column"] == "person_id"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cards_are_complete(name):
+    card = MEASURES[name].card
+    for words in (card.title, card.meaning, card.formula, card.unit, card.source, card.not_shown):
+        assert words
+    assert card.name == name
+    for word in ("private", "anonymous", "safe"):
+        assert word not in f"{card.meaning} {card.not_shown} {card.threat}".lower().split()

@@ -1,0 +1,109 @@
+"""The first measures against hand-worked tables, oracles and simulations."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import understudy as us
+
+
+def test_total_variation_by_hand():
+    train = pl.DataFrame({"a": ["x"] * 60 + ["y"] * 40, "b": ["u", "v"] * 50})
+    synthetic = pl.DataFrame({"a": ["x"] * 50 + ["y"] * 40 + ["z"] * 10, "b": ["u", "v"] * 50})
+    holdout = pl.DataFrame({"a": ["x"] * 100 + ["y"] * 100, "b": ["u", "v"] * 100})
+    found = us.assess(train, synthetic, holdout=holdout)["fidelity.total_variation"]
+    assert found.value == pytest.approx((0.1 + 0.0) / 2)
+    scale = math.sqrt((1 / 100 + 1 / 100) / (1 / 100 + 1 / 200))
+    assert found.reference == pytest.approx(0.1 / 2 * scale)
+    assert [part.name for part in found.parts] == ["a", "b"]
+    assert found.parts[0].more["largest_difference"] == pytest.approx(0.1)
+    rows = found.tables["histogram:a"].rows
+    assert ("x", 0.6, 0.5, 0.5) in rows
+    assert ("unseen in training", 0.0, 0.1, 0.0) in rows
+    assert found.tables["box"].rows[1][0] == "pairs"
+    pair = 0.5 * (abs(0.3 - 0.25) * 2 + 0.1)
+    assert found.tables["box"].rows[1][3] == pytest.approx(pair)
+
+
+def test_the_reference_is_what_fresh_rows_of_that_size_get():
+    """The holdout's distance, rescaled, against the mean over truly fresh samples."""
+    rng = np.random.default_rng(0)
+
+    def draw(rows: int) -> pl.DataFrame:
+        return pl.DataFrame({f"c{i}": rng.integers(0, 8, rows).astype(str) for i in range(6)})
+
+    for name, tolerance in (
+        ("total_variation", 0.04),
+        ("hellinger", 0.04),
+        ("relative_entropy", 0.08),
+    ):
+        measure = f"fidelity.{name}"
+        options = {measure: {"resamples": 2, "pairs": 1}}
+        values, references = [], []
+        for _ in range(60):
+            found = us.assess(
+                draw(400), draw(2000), holdout=draw(300), measures=[measure], options=options
+            )
+            values.append(found[measure].value)
+            references.append(found[measure].reference)
+        assert np.mean(values) == pytest.approx(np.mean(references), rel=tolerance)
+
+
+def test_moments_equal_spearman_of_means_and_deviations():
+    from scipy.stats import spearmanr
+
+    rng = np.random.default_rng(1)
+    train = pl.DataFrame({f"c{i}": rng.normal(i, 1 + i % 3, 200) for i in range(8)})
+    synthetic = pl.DataFrame({f"c{i}": rng.normal(-i, 2, 150) for i in range(8)})
+    found = us.assess(train, synthetic, measures=["fidelity.moments"])["fidelity.moments"]
+    lists = [
+        [t[c].mean() for c in train.columns] + [t[c].std(ddof=0) for c in train.columns]
+        for t in (train, synthetic)
+    ]
+    assert found.value == pytest.approx(spearmanr(*lists).statistic)
+
+
+def test_identical_matches_by_hand():
+    train = pl.DataFrame({"a": [1, 2, 3, 4], "b": ["x", None, "y", "y"]})
+    synthetic = pl.DataFrame({"a": [1.0, 1.0, 2.0, 9.0], "b": ["x", "x", None, "x"]})
+    holdout = pl.DataFrame({"a": [4, 5], "b": ["y", "z"]})
+    found = us.assess(train, synthetic, holdout=holdout)["privacy.identical_matches"]
+    assert found.value == 0.75
+    assert found.reference == 0.5
+    named = {part.name: part.value for part in found.parts}
+    assert named["synthetic rows equal to a holdout row"] == 0.0
+    assert named["distinct synthetic rows"] == 0.75
+
+
+def test_identical_matches_permutation_is_exact_on_a_small_case():
+    """Three matched real rows of ten, all in training (five of ten): p = C(7,2)/C(10,5) = 1/12."""
+    train = pl.DataFrame({"a": [f"t{i}" for i in range(5)]})
+    holdout = pl.DataFrame({"a": [f"h{i}" for i in range(5)]})
+    synthetic = pl.DataFrame({"a": ["t0", "t1", "t2", "new"]})
+    options = {"privacy.identical_matches": {"permutations": 20000}}
+    found = us.assess(train, synthetic, holdout=holdout, options=options, measures=["privacy"])
+    expected = math.comb(7, 2) / math.comb(10, 5)
+    assert found["privacy.identical_matches"].p_value == pytest.approx(expected, abs=0.008)
+
+
+@pytest.mark.parametrize(
+    ("generator", "flagged"), [("flip10", True), ("mostly", False), ("synthpop", True)]
+)
+def test_identical_matches_on_adult(real_data, generator, flagged):
+    import pandas as pd
+
+    files = [real_data(f"adult_{part}") for part in ("trn", generator, "val")]
+    found = us.assess(*files[:2], holdout=files[2], measures=["privacy"])[
+        "privacy.identical_matches"
+    ]
+    train, synthetic, holdout = (pd.read_csv(f, keep_default_na=False, dtype=str) for f in files)
+    known = set(map(tuple, train.to_numpy().tolist()))
+    assert found.value == sum(tuple(r) in known for r in synthetic.to_numpy().tolist()) / len(
+        synthetic
+    )
+    assert found.reference == sum(tuple(r) in known for r in holdout.to_numpy().tolist()) / len(
+        holdout
+    )
+    assert found.flagged is flagged

@@ -1,0 +1,64 @@
+"""The registry of real data sets, and all of them read as they are."""
+
+import pytest
+
+import understudy as us
+from understudy.datasets import dataset, registry
+from understudy.errors import DataError
+
+ALONE = [n for n in registry() if not n.startswith(("adult_", "bank-marketing_", "randhie"))]
+
+
+def test_registry_is_complete():
+    for entry in registry().values():
+        assert entry.source
+        assert entry.licence
+        assert len(entry.sha256) == 64 or entry.inside
+
+
+def test_unknown_and_absent_and_changed(monkeypatch, tmp_path):
+    with pytest.raises(DataError, match="adultt"):
+        dataset("adultt_trn")
+    monkeypatch.setenv("UNDERSTUDY_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(DataError, match="not here"):
+        dataset("insurance").path()
+    (tmp_path / "insurance.csv").write_text("a\n1\n")
+    with pytest.raises(DataError, match="this is not the data set"):
+        dataset("insurance").path()
+    cached = tmp_path / "cache" / "understudy" / "data"
+    cached.mkdir(parents=True)
+    (tmp_path / "insurance.csv").rename(cached / "insurance.csv")
+    with pytest.raises(DataError, match="cache"):
+        dataset("insurance").path()
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_assess_every_data_set_as_it_is(real_data, name):
+    """No special case for any: split, copy, assess; the copy is seen and fresh rows are not."""
+    path = real_data(name)
+    train, holdout = us.split(path, holdout=0.5, seed=1)
+    made = us.synthesizer("independent", seed=1).fit(train).sample()
+    result = us.assess(train, made, holdout=holdout)
+    for finding in result:
+        assert finding.status == "ok" or "numbers" in finding.note, finding.note
+    copy = us.assess(train, train, holdout=holdout, measures=["privacy"])
+    assert copy["privacy.identical_matches"].value == 1
+
+
+@pytest.mark.parametrize("base", ["adult", "bank-marketing"])
+@pytest.mark.parametrize(
+    "generator", ["copulagan", "ctgan", "gaussian_copula", "gretel", "mostly", "synthpop", "tvae"]
+)
+def test_assess_every_published_generator(real_data, base, generator):
+    files = [real_data(f"{base}_{part}") for part in ("trn", generator, "val")]
+    result = us.assess(
+        *files[:2],
+        holdout=files[2],
+        options={
+            "fidelity.total_variation": {"resamples": 10, "pairs": 5},
+        },
+        measures=["fidelity.total_variation", "privacy"],
+    )
+    assert all(finding.status == "ok" for finding in result)
+    assert result["privacy.identical_matches"].flagged == (generator == "synthpop")
