@@ -74,7 +74,7 @@ def section(name: str, measure: Measure) -> str:
         ("Options", options(defaults)),
         ("Source", card.source),
     ]
-    lines = [f"- **{label}:** {cell(text)}" for label, text in facts if text]
+    lines = [f"- **{label}:** {text}" for label, text in facts if text]
     return f"### {name}\n\n{card.title}.\n\n" + "\n".join(lines) + "\n"
 
 
