@@ -177,8 +177,23 @@ class Comparison:
             note
             for label, source in tables
             for coder in codec.columns
-            if (note := _strange_values(label, source, coder))
+            for note in (
+                _strange_values(label, source, coder),
+                _far_numbers(label, source, codec, coder),
+            )
+            if note
         ]
+
+
+def _far_numbers(label: str, source: Source, codec: Codec, coder: ColumnCodec) -> str:
+    """Count the numbers that lie outside the range of training."""
+    name = coder.column.name
+    if not coder.bins:
+        return ""
+    unseen = int(source.counts([name], codec)[UNSEEN])
+    count = unseen - sum(n for level, n in source.levels(name).items() if level not in coder.levels)
+    some = "1 value" if count == 1 else f"{count:,} values"
+    return f"{label}: {some} of '{name}' outside the range of training." if count else ""
 
 
 def _strange_values(label: str, source: Source, coder: ColumnCodec) -> str:

@@ -32,9 +32,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 def commands(page: str) -> list[str]:
     lines = [
-        line
-        for block in blocks(page, "sh")
-        for line in block.replace("\\\n", " ").splitlines()
+        line for block in blocks(page, "sh") for line in block.replace("\\\n", " ").splitlines()
     ]
     return [line for line in lines if line.startswith("understudy ")]
 

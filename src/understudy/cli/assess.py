@@ -45,7 +45,7 @@ def command(
     """
     from understudy.assessment import assess, cards
 
-    common.check_outputs([json_file, html], [train, *synthetic, holdout, schema])
+    common.check_outputs([html], [train, *synthetic, holdout, schema], json_file=json_file)
     with common.progress_bar(quiet) as progress:
         result = assess(
             train,

@@ -64,12 +64,20 @@ def _value(text: str) -> Any:
     return text if isinstance(value, dict) else value
 
 
-def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
+def check_outputs(
+    outputs: Iterable[Path | None],
+    inputs: Iterable[Path | None] = (),
+    *,
+    json_file: Path | None = None,
+) -> None:
     """Refuse, before any work is done, to write where it cannot be or over an input."""
     taken = {path.resolve() for path in inputs if path is not None}
-    for path in outputs:
-        if path is None or str(path) == "-":
+    to_file = [] if str(json_file) == "-" else [json_file]
+    for path in (*outputs, *to_file):
+        if path is None:
             continue
+        if str(path) == "-":
+            raise OptionError("only --json can be standard output", hint="give the path of a file")
         if path.resolve() in taken:
             raise OptionError(
                 f"{path} is an input and would be overwritten", hint="name another file"
@@ -98,6 +106,16 @@ def say(text: str, *, quiet: bool = False) -> None:
     """Tell a person something, on standard error."""
     if not quiet:
         click.echo(text, err=True)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for output."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be made a folder: {error.strerror}", hint="name another folder"
+        ) from error
 
 
 @contextmanager

@@ -24,7 +24,7 @@ def command(out: Path, name: str, method: str | None, seed: int, quiet: bool) ->
 
     chosen = dataset(name)
     path = chosen.path()
-    out.mkdir(parents=True, exist_ok=True)
+    common.make_folder(out)
     common.say(f"{chosen.source}: {chosen.rows:,} rows, {chosen.columns} columns", quiet=quiet)
     train, holdout = split(path, holdout=0.5, seed=seed)
     with common.progress_bar(quiet) as progress:

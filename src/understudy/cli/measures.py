@@ -14,7 +14,7 @@ def command(json_file: Path | None) -> None:
     from understudy.assessment import cards, options_of
     from understudy.measures import MEASURES
 
-    common.check_outputs([json_file])
+    common.check_outputs([], json_file=json_file)
     if json_file is not None:
         common.write_json({"version": 1, "measures": list(cards().values())}, json_file)
         return

@@ -13,7 +13,7 @@ def command(json_file: Path | None) -> None:
     """List the methods: what each keeps, what it loses and what it claims."""
     from understudy.synthesizers import DEFAULT, SYNTHESIZERS, options_of
 
-    common.check_outputs([json_file])
+    common.check_outputs([], json_file=json_file)
     if json_file is not None:
         methods = [
             {**method.card.to_dict(), "options": options_of(method)}

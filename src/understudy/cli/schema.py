@@ -18,7 +18,7 @@ def command(data: Path, out: Path | None, json_file: Path | None, quiet: bool) -
     from understudy.schema import dumps, infer
     from understudy.tables import read_file, whole_file
 
-    common.check_outputs([out, json_file], [data])
+    common.check_outputs([out], [data], json_file=json_file)
     inferred = infer(read_file(data))
     if out is not None:
         with whole_file(out) as temporary:

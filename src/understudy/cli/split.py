@@ -27,7 +27,6 @@ def command(
     quiet: bool,
 ) -> None:
     """Split REAL at random into train and holdout, in files of the same format."""
-    from understudy.errors import DataError
     from understudy.tables import FORMATS, holdout_rows, take_in, write_file
 
     taken = take_in(real)
@@ -36,12 +35,7 @@ def command(
         e for e in sorted(FORMATS, key=len, reverse=True) if real.name.lower().endswith(e)
     )
     extension = ".csv" if extension == ".txt" else extension
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(
-            f"{out}: cannot be made: {error.strerror}", hint="name another folder"
-        ) from error
+    common.make_folder(out)
     files = out / f"train{extension}", out / f"holdout{extension}"
     common.check_outputs(files, [real])
     for file, rows in zip(files, (~chosen, chosen), strict=True):

@@ -17,7 +17,7 @@ from understudy.cli import common
 @click.option("--from", "model", type=common.FILE, help="Sample from a saved model; no real data.")
 @common.schema
 @common.options
-@common.seed
+@click.option("--seed", type=click.IntRange(min=0), help="The model's own with --from, else 0.")
 @common.quiet
 def command(
     train: Path | None,
@@ -29,7 +29,7 @@ def command(
     model: Path | None,
     schema: Path | None,
     options: tuple[str, ...],
-    seed: int,
+    seed: int | None,
     quiet: bool,
 ) -> None:
     """Make a synthetic table like TRAIN, or from a saved model."""
@@ -46,12 +46,12 @@ def command(
     with common.progress_bar(quiet) as progress:
         if model is not None:
             made = load(model)
-            made.seed = seed
+            made.seed = made.seed if seed is None else seed
         else:
             name = method or DEFAULT
             given = common.parse_options(options)
             common.only(given, name)
-            made = synthesizer(name, seed=seed, progress=progress, **given.get(name, {}))
+            made = synthesizer(name, seed=seed or 0, progress=progress, **given.get(name, {}))
             made.fit(train, schema=schema)
         tables = [made.sample(rows, replicate=number) for number in range(replicates)]
     for path, table in zip(outputs, tables, strict=True):

@@ -47,7 +47,7 @@ def hamming_nearest(
 
 
 @njit(cache=True, nogil=True)
-def _nearest(rows, columns, distance, count):  # type: ignore[no-untyped-def]
+def _nearest(rows, columns, distance, count):
     width, height = columns.shape
     differing = np.empty(TILE, np.uint16)
     for query in range(rows.shape[0]):

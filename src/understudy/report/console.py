@@ -86,6 +86,7 @@ def _pieces(
                 yield from _blocks(lines, list(rows.values()), cards, width)
             yield _text("")
     yield from _listing("Where the flagged ones stand out", _worst(good))
+    yield from _listing("About the tables", _about_tables(data.get("provenance") or {}))
     yield from _listing("Notes", [(f["measure"], f["note"]) for f in good if f.get("note")])
     for status, heading in (("failed", "Failed"), ("not_applicable", "Not applicable")):
         reasons = [
@@ -209,14 +210,28 @@ def _worst(findings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
         (
             finding["measure"],
             "; ".join(
-                f"{words.visible(part['name'])} "
-                f"{words.number(part.get('value'), str(finding.get('unit') or ''))}"
-                for part in finding["parts"][:3]
+                [
+                    *([f"p = {words.p_value(p)}"] if (p := finding.get("p_value")) else []),
+                    *(
+                        f"{words.visible(part['name'])} "
+                        f"{words.number(part.get('value'), str(finding.get('unit') or ''))}"
+                        for part in finding["parts"][:3]
+                    ),
+                ]
             ),
         )
         for finding in findings
-        if finding.get("flagged") and finding.get("parts")
+        if finding.get("flagged") and (finding.get("parts") or finding.get("p_value"))
     ]
+
+
+def _about_tables(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Say what was left out and what could not be read."""
+    left_out = [
+        (f"left out: {entry['column']}", f"{entry['kind']}: {entry['why']}")
+        for entry in provenance.get("left_out") or []
+    ]
+    return [*left_out, *((note, "") for note in provenance.get("notes") or [])]
 
 
 def _listing(heading: str, items: Sequence[tuple[str, str]]) -> Iterator[RenderableType]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from understudy.coding import MISSING, UNSEEN, Codec, ColumnCodec
 from understudy.comparison import Comparison, Which
+from understudy.errors import OptionError
 from understudy.findings import Card, Finding, Part, TableOfNumbers, around, box, described
 from understudy.measures.fidelity.distances import DISTANCES, Histogram, shares
 
@@ -170,6 +171,8 @@ def _mean_distance(
 
 def _spread(comparison: Comparison, codec: Codec, distance: str, times: int) -> float:
     """Give the standard deviation of the difference to the reference when all rows are redrawn."""
+    if times < 2:
+        raise OptionError(f"resamples = {times}", hint="use at least 2")
 
     def redraw() -> list[Histograms]:
         drawn = []
@@ -184,7 +187,7 @@ def _spread(comparison: Comparison, codec: Codec, distance: str, times: int) -> 
     for histograms in drawn:
         value, reference = _mean_distance(histograms, distance, scale)
         differences.append(value - (reference or 0.0))
-    return float(np.std(differences, ddof=1)) if len(differences) > 1 else 0.0
+    return float(np.std(differences, ddof=1))
 
 
 def _parts(

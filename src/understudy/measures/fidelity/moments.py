@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.comparison import Comparison, Which
+from understudy.errors import OptionError
 from understudy.findings import Card, Finding, Part, around, described
 from understudy.measures.fidelity.columns import NO_HOLDOUT
 
@@ -38,6 +39,8 @@ def moments(comparison: Comparison, *, resamples: int = 100) -> Finding:
             note="This needs at least two columns with numbers in every table; "
             f"there {'is one' if len(usable) == 1 else 'is none'}.",
         )
+    if resamples < 2:
+        raise OptionError(f"resamples = {resamples}", hint="use at least 2")
     value, reference = _correlate(comparison, usable)
     differences = []
     for number, again in enumerate(comparison.resamples(resamples), start=1):
