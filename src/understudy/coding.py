@@ -22,6 +22,7 @@ MISSING = 0
 UNSEEN = 1
 FIRST = 2
 MOST_CODES = 2**16
+FAR = 1000.0
 WHOLE = ("integer", "duration", "time")
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
@@ -164,14 +165,20 @@ class ColumnCodec:
         step = self.column.step
         share = rng.random(len(bins))
         if step is None:
-            made = high - share * (high - low)
+            made, others = high - share * (high - low), [high]
         else:
             first = np.where(bins == 0, np.ceil(low / step - 1e-9), np.floor(low / step + 1e-9) + 1)
             last = np.maximum(np.floor(high / step + 1e-9), first)
-            whole = first + np.floor(share * (last - first + 1))
-            made = whole / (1 / step) if step < 1 else whole * step
-        outside = self._encode_numbers(made) != bins + FIRST
-        return np.where(outside, high, made)
+            made = _on_grid(first + np.floor(share * (last - first + 1)), step)
+            others = [_on_grid(first, step), _on_grid(first - 1, step), high]
+        for other in others:
+            outside = self._encode_numbers(made) != bins + FIRST
+            made = np.where(outside, other, made)
+        return made
+
+
+def _on_grid(whole: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    return whole / (1 / step) if step < 1 else whole * step
 
 
 def _look_up(texts: pl.Series, known: Sequence[str], codes: Iterable[int]) -> NDArray[np.uint16]:
@@ -243,7 +250,7 @@ class Codec:
             values = table.values(coder.column.name)
             codes[:, position] = coder.encode(values)
             if scaled and values.numbers is not None:
-                numbers[:, numeric.index(coder)] = coder.scale(np.nan_to_num(values.numbers))
+                numbers[:, numeric.index(coder)] = coder.scale(values.numbers)
         return Coded(self, codes, numbers)
 
     def decode(self, codes: Codes, rng: np.random.Generator) -> pl.DataFrame:
@@ -267,6 +274,20 @@ class Coded:
     def column(self, name: str) -> Codes:
         """The codes of one column."""
         return self.codes[:, self.codec.names.index(name)]
+
+    def points(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Give the rows for the mixed distance, and which columns are categories.
+
+        Numbers are on the common scale, categories are their codes. A missing value and a word
+        in a column of numbers are numbers far from all others.
+        """
+        made = self.codes.astype(np.float32)
+        is_category = np.array([not c.column.is_numeric for c in self.codec.columns])
+        for place, position in enumerate(np.flatnonzero(~is_category)):
+            numbers, codes = self.numbers[:, place], self.codes[:, position]
+            far = np.where(codes == MISSING, np.float32(-FAR), codes + np.float32(FAR))
+            made[:, position] = np.where(np.isnan(numbers), far, numbers)
+        return made, is_category
 
 
 def _fit_column(rows: Counted, column: Column, bins: int, most: int | None) -> ColumnCodec:

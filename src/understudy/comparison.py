@@ -4,17 +4,20 @@ import dataclasses
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.coding import UNSEEN, Codec, ColumnCodec
-from understudy.engines import MemorySource, Nearest, Source
+from understudy.coding import UNSEEN, Codec, Codes, ColumnCodec
+from understudy.engines import MemorySource, Source
 from understudy.errors import DataError, OptionError
 from understudy.schema import Schema, Values, near
 from understudy.tables import Table
+
+if TYPE_CHECKING:
+    from understudy.kernels.neighbors import HammingNeighbors
 
 Progress = Callable[[str, int, int], None]
 Which = Literal["train", "synthetic", "holdout"]
@@ -124,13 +127,46 @@ class Comparison:
         key = ("codec", bins, levels)
         return self.once(key, lambda: Codec.fit(self.train, bins=bins, levels=levels))
 
+    def codes(self, which: Which, codec: Codec) -> Codes:
+        """Give the rows of a table as codes."""
+        return self.source(which).coded(codec).codes
+
     def counts(self, which: Which, names: Sequence[str], codec: Codec) -> NDArray[np.float64]:
         """Count the combinations of these columns' codes in a table."""
         return self.source(which).counts(names, codec)
 
-    def nearest(self, queries: Which, reference: Which, codec: Codec) -> Nearest:
+    def pooled_codec(self, *, bins: int) -> Codec:
+        """Code by what training and holdout have together; no level is lumped."""
+
+        def fit() -> Codec:
+            return Codec.fit(self.train.pooled(self.source("holdout")), bins=bins, levels=None)
+
+        return self.once(("pooled codec", bins), fit)
+
+    def points(self, which: Which, codec: Codec) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Give rows as points for the mixed distance, and which columns are categories."""
+        return self.source(which).coded(codec, scaled=True).points()
+
+    def label_points(self, which: Which, codec: Codec) -> NDArray[np.float64]:
+        """Give rows as numbers, with the place of their level for categories."""
+        source = self.source(which)
+        coded, columns = source.coded(codec), []
+        for coder in codec.columns:
+            codes = coded.column(coder.column.name).astype(float)
+            numbers = source.numbers(coder.column.name) if coder.column.is_numeric else codes
+            middle = float(np.nanmean(numbers)) if not np.isnan(numbers).all() else 0.0
+            columns.append(np.where(np.isnan(numbers), middle, numbers))
+        return np.column_stack(columns)
+
+    def labels(self, which: Which, name: str) -> pl.Series:
+        """Give a column as text."""
+        return self.source(which).labels(name)
+
+    def nearest(
+        self, queries: Which, reference: Which, codec: Codec, *, cap: int = 20
+    ) -> "HammingNeighbors":
         """Find the nearest rows of one table to each row of another."""
-        return self.source(reference).nearest(self.source(queries).coded(codec))
+        return self.source(reference).nearest(self.source(queries).coded(codec), cap=cap)
 
     def rows(self, which: Which, limit: int | None = None, name: str = "rows") -> pl.DataFrame:
         """Give rows as plain values, drawn from the named stream where a limit is given."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 Status = Literal["ok", "failed", "not_applicable"]
@@ -69,6 +70,12 @@ class Card:
         """Plain values."""
         return {**dataclasses.asdict(self), "needs": list(self.needs)}
 
+    def not_applicable(self, note: str) -> "Finding":
+        """Give the finding that the measure cannot be applied, and why."""
+        return Finding(
+            self.name, status="not_applicable", unit=self.unit, better=self.better, note=note
+        )
+
 
 @dataclass(frozen=True)
 class TableOfNumbers:
@@ -95,16 +102,27 @@ class Part:
     value: float | None
     reference: float | None = None
     more: Mapping[str, float | None] = field(default_factory=dict)
+    unit: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; further numbers stand beside ``value`` under their own names."""
-        rest = {name: plain(number) for name, number in self.more.items()}
+        """Plain values; further numbers stand beside ``value`` under their own names.
+
+        A unit is given where it is not the finding's own.
+        """
         return {
             "name": self.name,
             "value": plain(self.value),
             "reference": plain(self.reference),
-            **rest,
+            **({"unit": self.unit} if self.unit else {}),
+            **{name: plain(number) for name, number in self.more.items()},
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Part":
+        """Read a part back from its dict."""
+        own = ("name", "value", "reference", "unit")
+        rest = {name: number for name, number in data.items() if name not in own}
+        return cls(data["name"], data["value"], data.get("reference"), rest, data.get("unit", ""))
 
 
 @dataclass(frozen=True)
@@ -113,6 +131,7 @@ class Finding:
 
     ``reference`` is what fresh real rows get. ``interval`` covers the value at ``level``;
     ``flagged`` means that the evidence puts the value on the bad side of the reference.
+    ``register`` lists single records, for the steward alone: it is never part of ``to_dict``.
 
     Examples
     --------
@@ -135,6 +154,7 @@ class Finding:
     parts: tuple[Part, ...] = ()
     tables: Mapping[str, TableOfNumbers] = field(default_factory=dict)
     note: str = ""
+    register: pl.DataFrame | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.status == "ok" and self.value is None:
@@ -179,15 +199,7 @@ class Finding:
         values = {name: value for name, value in data.items() if name in known}
         if values.get("interval") is not None:
             values["interval"] = tuple(values["interval"])
-        values["parts"] = tuple(
-            Part(
-                part["name"],
-                part["value"],
-                part.get("reference"),
-                {k: v for k, v in part.items() if k not in ("name", "value", "reference")},
-            )
-            for part in data.get("parts", [])
-        )
+        values["parts"] = tuple(Part.from_dict(part) for part in data.get("parts", []))
         values["tables"] = {
             name: TableOfNumbers(tuple(t["columns"]), tuple(tuple(r) for r in t["rows"]))
             for name, t in data.get("tables", {}).items()
@@ -305,6 +317,7 @@ def average(findings: Sequence[Finding]) -> Finding:
                 _mean([p.value for p in parts]),
                 _mean([p.reference for p in parts]),
                 {n: _mean([p.more.get(n) for p in parts]) for n in parts[0].more},
+                parts[0].unit,
             )
             for name, parts in by_name.items()
         ),
@@ -318,6 +331,15 @@ def average(findings: Sequence[Finding]) -> Finding:
             )
         ),
     )
+
+
+def _registers(findings: Sequence[Finding]) -> pl.DataFrame | None:
+    numbered = [
+        finding.register.with_columns(replicate=pl.lit(number))
+        for number, finding in enumerate(findings, start=1)
+        if finding.register is not None
+    ]
+    return pl.concat(numbered) if numbered else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -6,9 +6,9 @@ import os
 import numpy as np
 import polars as pl
 import pytest
-from people import people
 
 import understudy as us
+from people import people
 from understudy.comparison import compare_tables
 from understudy.findings import Finding
 from understudy.measures import MEASURES

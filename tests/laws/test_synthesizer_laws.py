@@ -2,9 +2,9 @@
 
 import polars as pl
 import pytest
-from people import people
 
 import understudy as us
+from people import people
 from understudy.synthesizers import SYNTHESIZERS
 
 METHODS = list(SYNTHESIZERS)

@@ -16,6 +16,7 @@ COMMANDS = {
     "assess": "Say how faithful a synthetic table is and what it discloses.",
     "measures": "List the measures and what each does not show.",
     "methods": "List the methods that make synthetic tables.",
+    "study": "Compute the figures of a published study again.",
     "demo": "Split, synthesize and assess real microdata, and write a report.",
 }
 

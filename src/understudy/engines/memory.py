@@ -2,18 +2,23 @@
 
 import hashlib
 import hmac
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from understudy.coding import Codec, Coded
-from understudy.engines.source import Moments, Nearest
-from understudy.schema import Schema, labels, same_level
+from understudy.engines.source import Moments
+from understudy.errors import DataError
+from understudy.schema import Schema, labels, near, same_level
 from understudy.tables import Table
+
+if TYPE_CHECKING:
+    from understudy.kernels.neighbors import HammingNeighbors
 
 
 @dataclass(frozen=True)
@@ -36,12 +41,7 @@ class MemorySource:
 
     def quantiles(self, name: str, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
         """Quantiles of a column's numbers."""
-        numbers = self._numbers(name)
-        present = numbers[~np.isnan(numbers)]
-        if not len(present):
-            return np.empty(0)
-        made: NDArray[np.float64] = np.quantile(present, probabilities, overwrite_input=True)
-        return made
+        return _quantiles(self.numbers(name), probabilities)
 
     def levels(self, name: str) -> Mapping[str, int]:
         """Count the levels of a column."""
@@ -54,7 +54,7 @@ class MemorySource:
     def moments(self, name: str) -> Moments | None:
         """Give the moments of a column's numbers; a category has them if its levels are numbers."""
         if ("numbers", name) not in self._kept:
-            self._kept["numbers", name] = self._numbers(name)
+            self._kept["numbers", name] = self.numbers(name)
         numbers = self._kept["numbers", name]
         present = ~np.isnan(numbers)
         weights = present.astype(float) if self.weights is None else self.weights * present
@@ -66,7 +66,8 @@ class MemorySource:
         spread = float(weights @ np.where(present, filled - mean, 0.0) ** 2 / total)
         return Moments(total, mean, spread**0.5)
 
-    def _numbers(self, name: str) -> NDArray[np.float64]:
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """Give a column's numbers, nan where there is none."""
         values = self.table.values(name)
         if values.numbers is not None:
             return values.numbers
@@ -74,13 +75,24 @@ class MemorySource:
         made: NDArray[np.float64] = parsed.fill_null(float("nan")).to_numpy()
         return np.where(np.isfinite(made), made, np.nan)
 
-    def coded(self, codec: Codec) -> Coded:
+    def coded(self, codec: Codec, *, scaled: bool = False) -> Coded:
         """Code the table, once for each codec."""
-        key = ("coded", id(codec))
+        key = ("coded", id(codec), scaled)
         if key not in self._kept:
-            self._kept[key] = codec.encode(self.table)
+            self._kept[key] = codec.encode(self.table, scaled=scaled)
         made: Coded = self._kept[key]
         return made
+
+    def pooled(self, other: "MemorySource") -> "_Pooled":
+        """Give the rows of this and another table together."""
+        return _Pooled(self, other)
+
+    def labels(self, name: str) -> pl.Series:
+        """Give a column as text."""
+        if name not in self.table.frame.columns:
+            hint = near(name, self.table.frame.columns)
+            raise DataError(f"{self.table.name}: there is no column '{name}'", hint=hint)
+        return labels(self.table.frame[name])
 
     def counts(self, names: Sequence[str], codec: Codec) -> NDArray[np.float64]:
         """Count the combinations of these columns' codes."""
@@ -103,12 +115,11 @@ class MemorySource:
         made: NDArray[np.int64] = joined["copies"].fill_null(0).cast(pl.Int64).to_numpy()
         return made
 
-    def nearest(self, queries: Coded) -> Nearest:
+    def nearest(self, queries: Coded, *, cap: int = 20) -> "HammingNeighbors":
         """Compare each query with every row."""
-        from understudy.kernels.neighbors import hamming_nearest
+        from understudy.kernels.neighbors import hamming_neighbors
 
-        distance, count = hamming_nearest(queries.codes, self.coded(queries.codec).codes)
-        return Nearest(distance, count)
+        return hamming_neighbors(queries.codes, self.coded(queries.codec).codes, cap=cap)
 
     def rows(
         self, limit: int | None = None, stream: np.random.Generator | None = None
@@ -134,6 +145,38 @@ class MemorySource:
         for chunk in self.rows().iter_slices(100_000):
             keyed.update(chunk.write_csv().encode())
         return keyed.hexdigest()
+
+
+@dataclass(frozen=True)
+class _Pooled:
+    """Two tables as one, as far as a codec needs it."""
+
+    first: MemorySource
+    second: MemorySource
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self.first.schema
+
+    def quantiles(self, name: str, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Quantiles of the numbers of both."""
+        numbers = np.concatenate([self.first.numbers(name), self.second.numbers(name)])
+        return _quantiles(numbers, probabilities)
+
+    def levels(self, name: str) -> Mapping[str, int]:
+        """Count the levels of both."""
+        return dict(Counter(self.first.levels(name)) + Counter(self.second.levels(name)))
+
+
+def _quantiles(
+    numbers: NDArray[np.float64], probabilities: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    present = numbers[~np.isnan(numbers)]
+    if not len(present):
+        return np.empty(0)
+    made: NDArray[np.float64] = np.quantile(present, probabilities, overwrite_input=True)
+    return made
 
 
 def _plain(table: Table, name: str) -> pl.Series:

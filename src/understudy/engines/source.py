@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.coding import Codec, Coded
+from understudy.coding import Codec, Coded, Counted
 from understudy.schema import Schema
+
+if TYPE_CHECKING:
+    from understudy.kernels.neighbors import HammingNeighbors
 
 
 @dataclass(frozen=True)
@@ -19,14 +22,6 @@ class Moments:
     count: float
     mean: float
     deviation: float
-
-
-@dataclass(frozen=True)
-class Nearest:
-    """For each query: the smallest number of differing columns, and how many rows have it."""
-
-    distance: NDArray[np.int32]
-    count: NDArray[np.int64]
 
 
 class Source(Protocol):
@@ -46,19 +41,28 @@ class Source(Protocol):
     def levels(self, name: str) -> Mapping[str, int]:
         """How often each level of a category, each word of a number, stands in a column."""
 
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """The numbers of a column (of a category whose levels are numbers), nan where none is."""
+
     def moments(self, name: str) -> Moments | None:
         """Count, mean and deviation of a column's numbers; none where no number is."""
 
     def counts(self, names: Sequence[str], codec: Codec) -> NDArray[np.float64]:
         """The table of these columns' codes: one axis a column."""
 
-    def coded(self, codec: Codec) -> Coded:
-        """The rows as codes."""
+    def coded(self, codec: Codec, *, scaled: bool = False) -> Coded:
+        """The rows as codes; with ``scaled``, the numbers beside them on the common scale."""
+
+    def pooled(self, other: Any) -> Counted:
+        """The rows of this and another source together, to fit a codec on."""
+
+    def labels(self, name: str) -> pl.Series:
+        """A column as text, such as a group or a stratum; also of columns left out elsewhere."""
 
     def copies(self, rows: pl.DataFrame) -> NDArray[np.int64]:
         """How many rows of this source are equal to each of the rows given (see ``rows``)."""
 
-    def nearest(self, queries: Coded) -> Nearest:
+    def nearest(self, queries: Coded, *, cap: int = 20) -> "HammingNeighbors":
         """The nearest rows of this source to each query, by differing codes."""
 
     def rows(

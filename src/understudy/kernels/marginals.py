@@ -61,26 +61,32 @@ class Layout:
         return np.concatenate([[0], np.cumsum(self.cells)]).astype(np.int64)
 
 
-def count_tables(codes: NDArray[np.unsignedinteger], layout: Layout) -> NDArray[np.int64]:
+def count_tables(
+    codes: NDArray[np.unsignedinteger], layout: Layout, rows: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
     """Count all the tables of a layout, flat, one after the other.
 
     Parameters
     ----------
     codes : array of shape (rows, columns)
         Every code of column j is below ``layout.sizes[j]``.
+    rows : array of int, optional
+        Which rows to count, each as often as it is named; all once if not given.
     """
     starts = layout.starts
     counts = np.zeros(starts[-1], np.int64)
-    if not len(codes) or not len(layout.subsets):
+    codes = np.asfortranarray(codes)
+    rows = np.arange(len(codes)) if rows is None else rows
+    if not len(rows) or not len(layout.subsets):
         return counts
     few = layout.cells <= MANY_CELLS
     if few.any():
         used = np.unique(layout.subsets[few])
         first = np.zeros(len(layout.sizes), np.int64)
         first[used] = np.concatenate([[0], np.cumsum(layout.sizes[used])[:-1]])
-        words = -(-len(codes) // (64 * WORDS)) * WORDS
+        words = -(-len(rows) // (64 * WORDS)) * WORDS
         bitmaps = aligned_words(int(layout.sizes[used].sum()) * words)
-        _pack(codes, used, first, words, bitmaps)
+        _pack(codes, rows, used, first, words, bitmaps)
         pairs = int(layout.sizes[used].max()) ** 2
         scratch = aligned_words(pairs * CHUNK)
         kernel = (_one_way, _two_way, _three_way)[layout.subsets.shape[1] - 1]
@@ -95,7 +101,7 @@ def count_tables(codes: NDArray[np.unsignedinteger], layout: Layout) -> NDArray[
             scratch,
         )
     if not few.all():
-        _by_rows(codes, layout.sizes, layout.subsets[~few], starts[:-1][~few], counts)
+        _by_rows(codes, rows, layout.sizes, layout.subsets[~few], starts[:-1][~few], counts)
     return counts
 
 
@@ -123,11 +129,11 @@ def _variation(a, b, starts):
 
 
 @njit(cache=True, nogil=True)
-def _pack(codes, used, first, words, bitmaps):
+def _pack(codes, rows, used, first, words, bitmaps):
     for j in used:
         base = first[j]
-        for i in range(codes.shape[0]):
-            word = (base + codes[i, j]) * words + (i >> 6)
+        for i in range(len(rows)):
+            word = (base + codes[rows[i], j]) * words + (i >> 6)
             bitmaps[word] |= np.uint64(1) << np.uint64(i & 63)
 
 
@@ -210,11 +216,11 @@ def _pair(bitmaps, words, first, sizes, i, j, begin, end, scratch, in_pair):
 
 
 @njit(cache=True, nogil=True)
-def _by_rows(codes, sizes, subsets, starts, counts):
+def _by_rows(codes, rows, sizes, subsets, starts, counts):
     for table in range(len(subsets)):
         start = starts[table]
-        for i in range(codes.shape[0]):
+        for row in rows:
             cell = 0
             for column in subsets[table]:
-                cell = cell * sizes[column] + codes[i, column]
+                cell = cell * sizes[column] + codes[row, column]
             counts[start + cell] += 1

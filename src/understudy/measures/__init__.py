@@ -6,8 +6,8 @@ from typing import Any, Protocol, cast
 from understudy.comparison import Comparison
 from understudy.errors import OptionError
 from understudy.findings import Card, Finding
-from understudy.measures.fidelity import columns, moments
-from understudy.measures.privacy import identical_matches
+from understudy.measures.fidelity import columns, marginals, moments
+from understudy.measures.privacy import closest_record, distances, identical_matches
 from understudy.schema import near
 
 
@@ -21,11 +21,18 @@ class Measure(Protocol):
 
 
 _ALL: tuple[Callable[..., Finding], ...] = (
+    marginals.univariate,
+    marginals.bivariate,
+    marginals.trivariate,
     columns.total_variation,
     columns.hellinger,
     columns.relative_entropy,
     moments.moments,
     identical_matches.identical_matches,
+    closest_record.closest_record,
+    distances.neighbour_ratio,
+    distances.mean_minimal_distance,
+    distances.too_close,
 )
 
 MEASURES: dict[str, Measure] = {m.card.name: m for m in cast("tuple[Measure, ...]", _ALL)}

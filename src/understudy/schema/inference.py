@@ -126,6 +126,7 @@ def _constant(series: pl.Series) -> dict[str, Any]:
         facts = _codes(series)
     else:
         facts = _category(series)
+    facts["time_zone"] = getattr(series.dtype, "time_zone", None)
     return {**facts, "kind": "constant", "why": f"always '{facts['levels'][0]}'."}
 
 
@@ -210,7 +211,7 @@ def date_format(values: pl.Series) -> str | None:
 def _numeric(series: pl.Series, rows: int, words: tuple[str, ...]) -> dict[str, Any]:
     parsed = numbers(series).drop_nulls()
     finite = parsed.filter(parsed.is_finite())
-    distinct = finite.n_unique()
+    distinct = (series.drop_nulls() if series.dtype.is_integer() else finite).n_unique()
     if not len(finite):
         return _category(series, "no finite number; ")
     few = distinct <= SMALL_DOMAIN and rows >= ROWS_PER_CODE * (distinct + len(set(words)))
@@ -222,11 +223,13 @@ def _numeric(series: pl.Series, rows: int, words: tuple[str, ...]) -> dict[str, 
     if huge and series.dtype == pl.String:
         return _words(series, rows, "whole numbers beyond 2^53, kept to the last digit as text; ")
     if not words and whole and rows >= ENOUGH_ROWS and series.drop_nulls().n_unique() == rows:
+        why = ""
         if KEY_NAME.search(series.name):
-            return {"kind": "identifier", "why": "whole numbers that never repeat, named as a key."}
-        if -rows * rows / (2 * (high - low + 1)) < math.log(CHANCE):
+            why = "whole numbers that never repeat, named as a key."
+        elif -rows * rows / (2 * (high - low + 1)) < math.log(CHANCE):
             why = "whole numbers that never repeat, too dense to be that by chance."
-            return {"kind": "identifier", "why": why}
+        if why:
+            return {"kind": "identifier", "why": why, **_stored_text(series)}
     if series.dtype.is_temporal():
         return _times(series, finite)
     infinite = infinities(parsed).drop_nulls()
@@ -275,7 +278,7 @@ def _codes(series: pl.Series) -> dict[str, Any]:
 
 
 def _decimals(finite: pl.Series) -> int | None:
-    values = finite.to_numpy()
+    values = finite.filter(finite.abs() < LARGEST_EXACT).to_numpy()
     slack = 4 * np.spacing(np.abs(values))
     fits = (d for d in range(10) if np.all(np.abs(np.round(values, d) - values) <= slack))
     return next(fits, None)

@@ -1,7 +1,7 @@
 """Schemas as TOML: written with the reasons, edited by people, read with care."""
 
 import tomllib
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +17,21 @@ kind: number, category, date, identifier, text or constant; identifiers and text
 levels: the values of a category; in a number or a date, the words that stand among the values.
 inferred: the facts that were read off the data. Once you have checked or changed a fact, delete
 its name from this list: it is then declared by you, and free under differential privacy."""
-KEYS = (
-    "name",
-    "kind",
-    "why",
-    "stored",
-    "decimals",
-    "bounds",
-    "levels",
-    "format",
-    "time_zone",
-    "unit",
-    "missing",
-    "inferred",
-)
+TYPES: dict[str, type] = {
+    "name": str,
+    "kind": str,
+    "why": str,
+    "stored": str,
+    "decimals": int,
+    "bounds": list,
+    "levels": list,
+    "format": str,
+    "time_zone": str,
+    "unit": str,
+    "missing": bool,
+    "inferred": list,
+}
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def dumps(schema: Schema) -> str:
@@ -75,8 +76,8 @@ def _to_plain(column: Column) -> dict[str, Any]:
 
 def _bound_to_plain(bound: float, column: Column) -> float | int | str:
     if column.kind == "date":
-        return datetime.fromtimestamp(bound / 1e6, tz=UTC).replace(tzinfo=None).isoformat()
-    return int(bound) if bound == int(bound) else bound
+        return (EPOCH + timedelta(microseconds=bound)).replace(tzinfo=None).isoformat()
+    return int(bound) if float(bound).is_integer() else bound
 
 
 def loads(text: str, *, name: str = "schema") -> Schema:
@@ -101,20 +102,27 @@ def loads(text: str, *, name: str = "schema") -> Schema:
     return Schema(tuple(_from_plain(entry, name) for entry in columns))
 
 
-def _from_plain(entry: dict[str, Any], file: str) -> Column:
+def _from_plain(entry: Any, file: str) -> Column:
+    if not isinstance(entry, dict):
+        raise SchemaError(
+            f"{file}: there are no columns, but {entry!r}", hint="add [[column]] tables"
+        )
     if not isinstance(entry.get("name"), str) or not isinstance(entry.get("kind"), str):
         raise SchemaError(
             f"{file}: a column without a name or a kind: {entry}", hint="give it both, as text"
         )
     name = entry["name"]
-    unknown = set(entry) - set(KEYS)
+    unknown = set(entry) - set(TYPES)
     if unknown:
         raise SchemaError(
             f"{file}: column '{name}' has the unknown key '{min(unknown)}'",
-            hint=near(min(unknown), KEYS),
+            hint=near(min(unknown), TYPES),
         )
     facts = dict(entry)
     try:
+        for key, value in facts.items():
+            if type(value) is not TYPES[key]:
+                raise TypeError(f"{key} = {value!r}")
         if "bounds" in facts:
             low, high = facts["bounds"]
             facts["bounds"] = (_bound_from_plain(low), _bound_from_plain(high))
@@ -132,7 +140,8 @@ def _from_plain(entry: dict[str, Any], file: str) -> Column:
 def _bound_from_plain(bound: Any) -> float:
     if isinstance(bound, str):
         moment = datetime.fromisoformat(bound)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1e6
+        since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - EPOCH
+        return float(since // timedelta(microseconds=1))
     if isinstance(bound, bool) or not isinstance(bound, int | float):
         raise TypeError(f"a bound of {bound!r}")
     return float(bound)

@@ -175,7 +175,7 @@ def same_number(series: pl.Series) -> pl.Series:
     What is no number, or too large to keep its last digit, becomes missing.
     """
     parsed = series.str.strip_chars().cast(pl.Float64, strict=False)
-    return labels(parsed.set((parsed.abs() > LARGEST_EXACT).fill_null(False), None))
+    return labels(parsed.set((parsed.abs() >= LARGEST_EXACT).fill_null(False), None))
 
 
 def same_level(texts: pl.Series, levels: Sequence[str]) -> pl.Series:

@@ -185,7 +185,7 @@ def _from_objects(objects: list[Any], name: str, table: str) -> pl.Series:
         return pl.Series(name, [None if v is None else float(v) for v in objects], dtype=pl.Float64)
     elif all(issubclass(k, bool | np.bool_) for k in kinds):
         return pl.Series(name, [None if v is None else bool(v) for v in objects])
-    elif (len(kinds) == 1 and all(issubclass(k, date | time | timedelta) for k in kinds)) or (kinds == {Decimal} and all(v is None or abs(v.adjusted()) < 18 for v in objects)):
+    elif _have_a_type(kinds, objects):
         return pl.Series(name, objects)
     try:
         return pl.Series(name, [None if v is None else str(v) for v in objects], dtype=pl.String)
@@ -194,6 +194,13 @@ def _from_objects(objects: list[Any], name: str, table: str) -> pl.Series:
             f"{table}: column '{name}' holds text that is not valid Unicode",
             hint="decode the file it came from with its own encoding",
         ) from error
+
+
+def _have_a_type(kinds: set[type], objects: list[Any]) -> bool:
+    """Whether polars has a type for such objects: dates, times, decimals that are not too long."""
+    if kinds == {Decimal}:
+        return all(v is None or (v.is_finite() and abs(v.adjusted()) < 18) for v in objects)
+    return len(kinds) == 1 and all(issubclass(k, date | time | timedelta) for k in kinds)
 
 
 def _to_pandas(series: pl.Series, like: _Like) -> Any:

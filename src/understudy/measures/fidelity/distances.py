@@ -102,6 +102,17 @@ def largest_difference(p: Histogram, q: Histogram) -> float:
     return float(np.abs(shares(p) - shares(q)).max())
 
 
+def euclidean(p: Histogram, q: Histogram) -> float:
+    """Give the straight-line distance between the shares.
+
+    Examples
+    --------
+    >>> euclidean(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+    1.4142135623730951
+    """
+    return float(np.sqrt(((shares(p) - shares(q)) ** 2).sum()))
+
+
 DISTANCES: dict[str, Distance] = {
     "total_variation": total_variation,
     "hellinger": hellinger,
@@ -110,4 +121,5 @@ DISTANCES: dict[str, Distance] = {
     "entropy": entropy,
     "jensen_shannon": jensen_shannon,
     "largest_difference": largest_difference,
+    "euclidean": euclidean,
 }

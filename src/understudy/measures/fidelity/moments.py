@@ -1,5 +1,7 @@
 """Means and standard deviations of all columns at once."""
 
+from typing import cast
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,14 +33,9 @@ def moments(comparison: Comparison, *, resamples: int = 100) -> Finding:
     usable = [n for n in names if all(_moments(comparison, t, n) for t in comparison.tables)]
     empty = [n for n in names if n not in usable]
     if len(usable) < 2:
-        return Finding(
-            card.name,
-            status="not_applicable",
-            unit=card.unit,
-            better=card.better,
-            note="This needs at least two columns with numbers in every table; "
-            f"there {'is one' if len(usable) == 1 else 'is none'}.",
-        )
+        there = "is one" if len(usable) == 1 else "is none"
+        note = f"This needs at least two columns with numbers in every table; there {there}."
+        return cast(Finding, card.not_applicable(note))
     if resamples < 2:
         raise OptionError(f"resamples = {resamples}", hint="use at least 2")
     value, reference = _correlate(comparison, usable)

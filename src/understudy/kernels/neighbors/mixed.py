@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 LEAF = 64
 BLOCK = 4096
 SMALL = 2048
-SLACK = np.float32(1e-4)
-MISSING = np.float32(-1e6)
+SLACK = np.float32(1 - 1e-5)
 
 
 def mixed_neighbors(
@@ -28,6 +27,7 @@ def mixed_neighbors(
     is_category: NDArray[np.bool_],
     k: int = 2,
     *,
+    euclidean: bool = False,
     exclude_self: bool = False,
     threads: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -41,6 +41,8 @@ def mixed_neighbors(
     is_category : array of bool
         Which columns hold categories (whole numbers from 0 up).
     k : int
+    euclidean : bool
+        Use the straight-line distance instead: no column is cut off at 1.
     exclude_self : bool
         Query i is reference row i and does not count as its own neighbour.
     brute : bool, optional
@@ -57,6 +59,8 @@ def mixed_neighbors(
     queries = np.ascontiguousarray(queries, np.float32)
     distance = np.full((rows, k), np.inf, np.float32)
     index = np.full((rows, k), -1, np.int64)
+    if not len(reference):
+        return distance, index
     if brute is None:
         brute = len(reference) <= SMALL
     order, ends = _order(np.ascontiguousarray(reference, np.float32), is_category, not brute)
@@ -67,7 +71,7 @@ def mixed_neighbors(
         here = slice(start, min(start + BLOCK, rows))
         own = start if exclude_self else -1
         _search(
-            queries[here], columns, order, ends, low, high, present, is_category, own,
+            queries[here], columns, order, ends, low, high, present, is_category, euclidean, own,
             distance[here], index[here],
         )  # fmt: skip
 
@@ -75,7 +79,7 @@ def mixed_neighbors(
     with ThreadPoolExecutor(min(threads or os.cpu_count() or 1, len(starts) or 1)) as pool:
         for done, _ in enumerate(pool.map(work, starts), start=1):
             progress(min(done * BLOCK, rows), rows)
-    return distance, index
+    return (np.sqrt(distance) if euclidean else distance), index
 
 
 def _order(
@@ -158,7 +162,9 @@ def _boxes(columns, ends, is_category):
 
 
 @njit(cache=True, nogil=True)
-def _search(queries, columns, order, ends, low, high, present, is_category, own, distance, index):
+def _search(
+    queries, columns, order, ends, low, high, present, is_category, euclidean, own, distance, index
+):
     width, blocks = columns.shape[0], len(ends)
     bound = np.empty(blocks, np.float32)
     one, none = np.float32(1), np.float32(0)
@@ -176,24 +182,31 @@ def _search(queries, columns, order, ends, low, high, present, is_category, own,
                 bit = np.uint64(np.int64(value)) & np.uint64(63)
                 for block in range(blocks):
                     bound[block] += one - np.float32((present[j, block] >> bit) & np.uint64(1))
+            elif euclidean:
+                for block in range(blocks):
+                    outside = max(max(low[j, block] - value, value - high[j, block]), none)
+                    bound[block] += outside * outside
             else:
                 for block in range(blocks):
                     outside = max(max(low[j, block] - value, value - high[j, block]), none)
                     bound[block] += min(outside, one)
-        if not blocks:
-            continue
-        nearest = np.argmin(bound)
-        _look(queries[query], columns, order, ends, nearest, own + query if own >= 0 else -1,
-              far, distance[query], index[query])  # fmt: skip
-        bound[nearest] = np.inf
+        itself = own + query if own >= 0 else -1
+        block = np.argmin(bound)
+        _look(
+            queries[query], columns, order, ends, block, euclidean, itself, far,
+            distance[query], index[query],
+        )  # fmt: skip
+        bound[block] = np.inf
         for block in range(blocks):
-            if bound[block] <= distance[query, -1] + SLACK:
-                _look(queries[query], columns, order, ends, block, own + query if own >= 0 else -1,
-                      far, distance[query], index[query])  # fmt: skip
+            if bound[block] * SLACK <= distance[query, -1]:
+                _look(
+                    queries[query], columns, order, ends, block, euclidean, itself, far,
+                    distance[query], index[query],
+                )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
-def _look(query, columns, order, ends, block, itself, far, distance, index):
+def _look(query, columns, order, ends, block, euclidean, itself, far, distance, index):
     """Compare a query with the rows of a block; equal distances go to the smaller index."""
     begin = ends[block - 1] if block else 0
     size = ends[block] - begin
@@ -202,8 +215,12 @@ def _look(query, columns, order, ends, block, itself, far, distance, index):
     for j in range(len(query)):
         value = query[j]
         part = columns[j, begin : begin + size]
-        for i in range(size):
-            far[i] += min(abs(part[i] - value), one)
+        if euclidean:
+            for i in range(size):
+                far[i] += (part[i] - value) * (part[i] - value)
+        else:
+            for i in range(size):
+                far[i] += min(abs(part[i] - value), one)
     last = len(distance) - 1
     for i in range(size):
         if far[i] > distance[last]:

@@ -1,0 +1,239 @@
+"""The share of synthetic records that are closer to a training than to a holdout record."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.comparison import Comparison
+from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, Z, around, described
+from understudy.measures.privacy.pool import CAP, Pool, pool_neighbors, swap_labels
+
+OUTLYING = 0.1
+WORST = 0.01
+
+CARD = Card(
+    name="privacy.closest_record",
+    title="Share closer to training",
+    meaning="The share of synthetic records whose nearest real record is a training record rather "
+    "than a holdout record; ties count half. Without copying it is near one half.",
+    formula="each synthetic record's nearest records in training and holdout together: 1 if all "
+    "are training, 0 if none, ½ if mixed, mean over records; interval ± 1.96 standard deviations "
+    "under swapped labels, p by the same swaps. Unequal sizes: each nearest record counts its "
+    "part, the reference is the share of training rows in the pool",
+    unit="fraction",
+    better="lower",
+    headline="share of synthetic records",
+    source="Platzer and Reutterer 2021, section 3.2 and figure 8",
+    not_shown="A copying detector: it sees records that are systematically too close. It does not "
+    "see what an attacker could infer, nor a single leaked record, and every generator fitted to "
+    "training has a share a little above one half. The interval speaks of this release, not of "
+    "other releases by the same generator.",
+    threat="Someone who sees the synthetic table tries to tell training persons from others by "
+    "how close a synthetic record comes. Counted against holdout persons, who cannot have been "
+    "copied. The unit is the row unless a group is named.",
+    needs=("holdout",),
+)
+
+
+@described(CARD)
+def closest_record(
+    comparison: Comparison,
+    *,
+    distance: Any = "hamming",
+    bins: int = 100,
+    permutations: int = 1024,
+    strata: str | None = None,
+    group: str | None = None,
+    register: float = WORST,
+) -> Finding:
+    """Share of synthetic records closer to training than to holdout."""
+    pool, order = pool_neighbors(comparison, distance, bins=bins)
+    labels = swap_labels(
+        comparison, order, pool.is_train, permutations, name=CARD.name, strata=strata, group=group
+    )
+    every = np.ones(len(pool.ties), bool)
+    share = _share(pool, every, labels)
+    outlying = pool.second >= np.quantile(pool.second, 1 - OUTLYING)
+    tail = _share(pool, outlying, labels)
+    near, extra = _distances(comparison, pool, distance, bins)
+    worst = _worst(near)
+    return Finding(
+        CARD.name,
+        unit=CARD.unit,
+        better=CARD.better,
+        value=share.value,
+        interval=share.interval,
+        reference=share.reference,
+        p_value=share.p_value,
+        flagged=share.p_value < 1 - LEVEL,
+        parts=(
+            *extra,
+            Part(
+                "the most outlying tenth",
+                tail.value,
+                tail.reference,
+                {"low": tail.interval[0], "high": tail.interval[1], "p_value": tail.p_value},
+            ),
+            worst,
+        ),
+        tables=_pictures(near),
+        note="" if pool.equal_sizes else UNEQUAL,
+        register=_register(comparison, near, register, bins),
+    )
+
+
+UNEQUAL = (
+    "Training and holdout differ in size: each nearest record counts its part, and the reference "
+    "is the share of training rows among all real rows."
+)
+
+
+class _Share:
+    """A share, its reference, its interval and its p-value."""
+
+    def __init__(
+        self, value: float, reference: float, swapped: NDArray[np.float64], interval: Any = None
+    ) -> None:
+        self.value, self.reference = value, reference
+        self.interval = interval or around(value, float(swapped.std(ddof=1)), 0.0, 1.0)
+        at_least = int((swapped >= value - 1e-12).sum())
+        self.p_value = (1 + at_least) / (1 + len(swapped))
+
+
+def _share(pool: Pool, chosen: NDArray[np.bool_], labels: NDArray[np.bool_]) -> _Share:
+    indices, ties = pool.indices[chosen], pool.ties[chosen]
+    if pool.equal_sizes:
+        from understudy.kernels.labels import packed, tie_shares
+
+        both = np.concatenate([pool.is_train[None], labels])
+        shares = tie_shares(indices.astype(np.int32), ties, packed(both), len(both))
+        return _Share(float(shares[0]), 0.5, shares[1:])
+    return _fractional(indices, ties, pool.is_train, labels)
+
+
+def _fractional(
+    indices: NDArray[np.int64],
+    ties: NDArray[np.int64],
+    is_train: NDArray[np.bool_],
+    labels: NDArray[np.bool_],
+) -> _Share:
+    """Unequal sizes: each of a record's nearest rows counts its part.
+
+    The interval is Welch's on the logarithm of the ratio of mean weights, put back on the share.
+    """
+    used = np.arange(indices.shape[1]) < ties[:, None]
+    parts = np.broadcast_to(1 / ties[:, None], indices.shape)
+    weights = np.bincount(indices[used], parts[used], minlength=len(is_train)) / len(indices)
+    value = float(weights[is_train].sum())
+    swapped = np.array([weights[label].sum() for label in labels])
+    train, holdout = weights[is_train], weights[~is_train]
+    if not 0 < value < 1:
+        return _Share(value, float(is_train.mean()), swapped)
+    ratio = math.log(train.mean() / holdout.mean())
+    spread = math.sqrt(
+        sum(w.var(ddof=1) / (len(w) * w.mean() ** 2) for w in (train, holdout) if len(w) > 1)
+    )
+    ends = [ratio - Z * spread, ratio + Z * spread]
+    odds = [len(train) / len(holdout) * math.exp(min(end, 700)) for end in ends]
+    return _Share(value, float(is_train.mean()), swapped, tuple(o / (1 + o) for o in odds))
+
+
+Near = dict[str, NDArray[np.float64]]
+
+
+def _distances(
+    comparison: Comparison, pool: Pool, distance: Any, bins: int
+) -> tuple[Near, tuple[Part, ...]]:
+    """Give the distance of each synthetic record to training and to holdout, and their summary."""
+    near = nearest_by_label(comparison, pool, distance, bins)
+    unit = "columns" if distance == "hamming" else "distance"
+    train, holdout = near["training"], near["holdout"]
+    summary = [
+        Part("exact copies", float((train == 0).mean()), float((holdout == 0).mean())),
+        Part("mean distance", float(train.mean()), float(holdout.mean()), unit=unit),
+    ]
+    for percent in (1, 5, 50, 95):
+        at = [float(np.quantile(d, percent / 100)) for d in (train, holdout)]
+        summary.append(Part(f"distance, {percent} % quantile", at[0], at[1], unit=unit))
+    return near, tuple(summary)
+
+
+def nearest_by_label(comparison: Comparison, pool: Pool, distance: Any, bins: int) -> Near:
+    """Give the distance to the nearest training and the nearest holdout record."""
+    if distance == "hamming":
+        codec = comparison.pooled_codec(bins=bins)
+        found = {
+            "training": comparison.nearest("synthetic", "train", codec, cap=0),
+            "holdout": comparison.nearest("synthetic", "holdout", codec, cap=0),
+        }
+        return {name: near.distance.astype(float) for name, near in found.items()}
+    from understudy.kernels.labels import first_labelled
+
+    made = {}
+    for name, labels in (("training", pool.is_train), ("holdout", ~pool.is_train)):
+        place = first_labelled(pool.indices, labels, 1)
+        made[name] = np.take_along_axis(pool.distance, place, axis=1)[:, 0]
+    return made
+
+
+def _worst(near: Near) -> Part:
+    """Give the mean head start of the worst records, and of as many with the labels swapped."""
+    margin = np.sort(near["holdout"] - near["training"])
+    count = max(1, math.ceil(WORST * len(margin)))
+    ahead, behind = margin[-count:].mean(), -margin[:count].mean()
+    name = f"the worst {WORST:.0%} of records: how much closer to training"
+    return Part(name, float(ahead), float(behind), unit="distance")
+
+
+def _pictures(near: Near) -> dict[str, TableOfNumbers]:
+    """Give the distribution of both distances."""
+    every = np.concatenate(list(near.values()))
+    values = np.unique(every)
+    if len(values) > 40:
+        edges = np.quantile(every, np.linspace(0, 1, 41))
+        edges = np.unique(edges)
+        labels = [f"{(a + b) / 2:.4g}" for a, b in itertools.pairwise(edges)]
+        shares = [np.histogram(d, edges)[0] / len(d) for d in near.values()]
+    else:
+        labels = [f"{value:g}" for value in values]
+        shares = [np.array([(d == v).mean() for v in values]) for d in near.values()]
+    rows = tuple((label, *(float(s[i]) for s in shares)) for i, label in enumerate(labels))
+    return {"distances": TableOfNumbers(("distance", *near), rows)}
+
+
+def _register(comparison: Comparison, near: Near, share: float, bins: int) -> pl.DataFrame:
+    """List the synthetic records that are most ahead towards training, and whom they resemble.
+
+    Rows are numbered from 1, as they stand in the tables.
+    """
+    margin = near["holdout"] - near["training"]
+    most = math.ceil(share * len(margin))
+    worst = np.argsort(-margin, kind="stable")[:most]
+    worst = worst[margin[worst] > 0]
+    codec = comparison.pooled_codec(bins=bins)
+    synthetic = comparison.codes("synthetic", codec)[worst]
+    train = comparison.codes("train", codec)
+    from understudy.kernels.neighbors import hamming_neighbors
+
+    found = hamming_neighbors(synthetic, train, cap=CAP)
+    rows = []
+    for place, record in enumerate(worst):
+        for index in found.indices[place][: int(min(found.count[place], CAP))]:
+            agree = np.flatnonzero(synthetic[place] == train[index])
+            rows.append(
+                (
+                    CARD.name,
+                    int(record) + 1,
+                    int(index) + 1,
+                    float(near["training"][record]),
+                    float(near["holdout"][record]),
+                    ", ".join(codec.names[i] for i in agree),
+                )
+            )
+    columns = ("measure", "synthetic_row", "training_row", "distance", "distance_holdout", "agree")
+    kinds = (pl.String, pl.Int64, pl.Int64, pl.Float64, pl.Float64, pl.String)
+    return pl.DataFrame(rows, dict(zip(columns, kinds, strict=True)), orient="row")

@@ -1,0 +1,225 @@
+"""Distances to the nearest records: their mean, their ratio, and how many are too small.
+
+Each compares the distances to training with those to the holdout; p-values and intervals come
+from swapping the labels of the pool (see ``pool``).
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.comparison import Comparison
+from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, around, described
+from understudy.measures.privacy.pool import (
+    Pool,
+    label_points,
+    nearest_points,
+    pool_neighbors,
+    swap_labels,
+)
+
+NEAREST = (
+    "Someone who sees the synthetic table takes the record nearest to a known person. Counted "
+    "against holdout persons, who cannot have been copied."
+)
+AVERAGE = (
+    "An average over records: a few copied records hide among many distant ones. A copying "
+    "detector, not a measure of what an attacker could infer."
+)
+
+RATIO = Card(
+    name="privacy.neighbour_ratio",
+    title="Nearest-neighbour ratio",
+    meaning="How much nearer the nearest training record is than the second nearest, mean over "
+    "synthetic records: near 1 in a crowd, near 0 when one training record is singled out.",
+    formula="mean over synthetic records of d₁ / d₂ to training (0/0 counts 1), by the mixed "
+    "distance; reference: the same to holdout",
+    unit="ratio",
+    better="higher",
+    headline="mean ratio to training",
+    source="used beside the distance to the closest record; not in the five papers",
+    not_shown=AVERAGE,
+    threat=NEAREST,
+    needs=("holdout",),
+)
+
+MINIMAL = Card(
+    name="privacy.mean_minimal_distance",
+    title="Mean minimal distance",
+    meaning="How far the nearest training record is from a synthetic record, on average.",
+    formula="categories as the place of their level, all columns scaled to mean 0 and deviation 1 "
+    "over training and holdout, Euclidean distance to the nearest training record, mean over "
+    "synthetic records; reference: the same to holdout. Missing values count as the mean",
+    unit="standard deviations",
+    better="higher",
+    headline="mean distance from synthetic to training records",
+    source="Hittmeir et al. 2019, section VI and table VI; Sosnovchyk 2021, section 4.1.4",
+    not_shown=AVERAGE + " Levels of a category have no order, yet count as if they had one, as "
+    "in the paper.",
+    threat=NEAREST,
+    needs=("holdout",),
+)
+
+TOO_CLOSE = Card(
+    name="privacy.too_close",
+    title="Records that are too close",
+    meaning="The share of synthetic records with a training record within a small part of the "
+    "largest possible distance.",
+    formula="all columns scaled to [0, 1] over training and holdout, Euclidean distance divided by "
+    "the root of the number of columns; share of synthetic records within the threshold of a "
+    "training record; reference: the same for holdout records",
+    unit="fraction",
+    better="lower",
+    headline="share of synthetic records within the threshold of training",
+    source="Sosnovchyk 2021, section 4.1.6 and figure 4.1.1",
+    not_shown="The threshold is a convention: only the difference to the holdout's share is "
+    "evidence of copying. One outlier stretches the scale of its column.",
+    threat=NEAREST,
+    needs=("holdout",),
+)
+
+
+@described(RATIO)
+def neighbour_ratio(comparison: Comparison, *, bins: int = 100, permutations: int = 200) -> Finding:
+    """Mean ratio of nearest to second nearest distance."""
+    pool, order = pool_neighbors(comparison, "mixed", bins=bins)
+    labels = swap_labels(comparison, order, pool.is_train, permutations, name=RATIO.name)
+
+    def ratio(is_near: NDArray[np.bool_]) -> float:
+        near = _labelled(pool, is_near, 2)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return float(np.where(near[:, 1] > 0, near[:, 0] / near[:, 1], 1.0).mean())
+
+    return _finding(RATIO, pool, labels, ratio, comparison, top=1.0)
+
+
+@described(MINIMAL)
+def mean_minimal_distance(comparison: Comparison, *, permutations: int = 200) -> Finding:
+    """Mean Euclidean distance to the nearest record, in both directions."""
+    pool, order = pool_neighbors(comparison, "euclidean")
+    labels = swap_labels(comparison, order, pool.is_train, permutations, name=MINIMAL.name)
+
+    def mean(is_near: NDArray[np.bool_]) -> float:
+        return float(_labelled(pool, is_near, 1).mean())
+
+    back = _real_to_synthetic(comparison)
+    parts = (
+        Part(
+            "from real to synthetic records",
+            float(back["train"].mean()),
+            float(back["holdout"].mean()),
+            unit="fraction",
+        ),
+    )
+    return _finding(MINIMAL, pool, labels, mean, comparison, parts=parts)
+
+
+@described(TOO_CLOSE)
+def too_close(
+    comparison: Comparison, *, threshold: float = 0.03, permutations: int = 200
+) -> Finding:
+    """Share of synthetic records within a threshold of a training record."""
+    pool = comparison.once("pool of unit points", lambda: _unit_pool(comparison))
+    order = comparison.stream("pool order").permutation(len(pool.is_train))
+    labels = swap_labels(comparison, order, pool.is_train, permutations, name=TOO_CLOSE.name)
+
+    def share(is_near: NDArray[np.bool_]) -> float:
+        return float((_labelled(pool, is_near, 1) <= threshold).mean())
+
+    table = _histogram(_labelled(pool, pool.is_train, 1), _labelled(pool, ~pool.is_train, 1))
+    return _finding(
+        TOO_CLOSE, pool, labels, share, comparison, top=1.0, tables={"distances": table}
+    )
+
+
+def _labelled(pool: Pool, is_near: NDArray[np.bool_], wanted: int) -> NDArray[np.float64]:
+    """Give the distances to the nearest records with a label."""
+    from understudy.kernels.labels import first_labelled
+
+    places = first_labelled(pool.indices, is_near, wanted)
+    made: NDArray[np.float64] = np.take_along_axis(pool.distance, places, axis=1)
+    return made
+
+
+def _finding(
+    card: Card,
+    pool: Pool,
+    labels: NDArray[np.bool_],
+    statistic: Callable[[NDArray[np.bool_]], float],
+    comparison: Comparison,
+    *,
+    top: float = math.inf,
+    parts: tuple[Part, ...] = (),
+    tables: dict[str, TableOfNumbers] | None = None,
+) -> Finding:
+    """Compare a statistic of the training labels with the same under swapped labels."""
+    value = statistic(pool.is_train)
+    swapped = []
+    for number, label in enumerate(labels, start=1):
+        swapped.append(statistic(label))
+        comparison.progress(card.name, number, len(labels))
+    spread = np.array(swapped)
+    worse = spread >= value - 1e-12 if card.better == "lower" else spread <= value + 1e-12
+    p_value = (1 + int(worse.sum())) / (1 + len(spread))
+    reference = statistic(~pool.is_train) if pool.equal_sizes else float(spread.mean())
+    return Finding(
+        card.name,
+        unit=card.unit,
+        better=card.better,
+        value=value,
+        interval=around(value, float(spread.std(ddof=1)), 0.0, top),
+        reference=reference,
+        p_value=p_value,
+        flagged=p_value < 1 - LEVEL,
+        parts=parts,
+        tables=tables or {},
+        note="" if pool.equal_sizes else UNEQUAL,
+    )
+
+
+UNEQUAL = (
+    "Training and holdout differ in size, and more rows are nearer by their number alone: the "
+    "reference is the mean over swapped labels, at the sizes given."
+)
+
+
+def _unit_points(comparison: Comparison) -> list[NDArray[np.float32]]:
+    """Scale all columns to [0, 1] over the pool, and distances to the largest possible one."""
+    made = label_points(comparison, ("synthetic", "train", "holdout"))
+    pooled = np.concatenate(made[1:])
+    low, high = pooled.min(axis=0), pooled.max(axis=0)
+    span = np.where(high > low, high - low, 1) * math.sqrt(pooled.shape[1])
+    return [((points - low) / span).astype(np.float32) for points in made]
+
+
+def _unit_pool(comparison: Comparison) -> Pool:
+    synthetic, train, holdout = _unit_points(comparison)
+    pooled = np.concatenate([train, holdout])
+    order = comparison.stream("pool order").permutation(len(pooled))
+    numeric = np.zeros(pooled.shape[1], bool)
+    found = nearest_points(comparison, synthetic, pooled[order], numeric, 20, True)
+    return Pool(*found, order < len(train))
+
+
+def _real_to_synthetic(comparison: Comparison) -> dict[str, NDArray[np.float32]]:
+    """Give the thesis' direction: from each real record to the nearest synthetic one."""
+    from understudy.kernels.neighbors import mixed_neighbors
+
+    synthetic, train, holdout = _unit_points(comparison)
+    numeric = np.zeros(synthetic.shape[1], bool)
+    return {
+        name: mixed_neighbors(points, synthetic, numeric, 1, euclidean=True)[0][:, 0]
+        for name, points in (("train", train), ("holdout", holdout))
+    }
+
+
+def _histogram(training: NDArray[np.float64], holdout: NDArray[np.float64]) -> TableOfNumbers:
+    edges = np.linspace(0, max(float(max(training.max(), holdout.max())), 1e-12), 41)
+    shares = [np.histogram(d, edges)[0] / len(d) for d in (training, holdout)]
+    rows = tuple(
+        (f"{(edges[i] + edges[i + 1]) / 2:.3g}", float(shares[0][i]), float(shares[1][i]))
+        for i in range(40)
+    )
+    return TableOfNumbers(("distance", "training", "holdout"), rows)

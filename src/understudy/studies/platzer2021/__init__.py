@@ -1,0 +1,6 @@
+"""Platzer & Reutterer (2021): fidelity and closest records, by the authors' own variants."""
+
+from understudy.studies.platzer2021.show import show
+from understudy.studies.platzer2021.study import run
+
+__all__ = ["run", "show"]
