@@ -11,11 +11,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from understudy._version import __version__
 from understudy.comparison import Comparison, Progress, compare_tables, silent
 from understudy.errors import OptionError, UnderstudyError
 from understudy.findings import Finding, average
 from understudy.measures import MEASURES, Measure, choose
+from understudy.measures.exchangeability import exchangeability
 from understudy.schema import near
 from understudy.tables import whole_file
 
@@ -83,6 +86,11 @@ class Assessment:
         if path is not None:
             _write(text, Path(path))
         return text
+
+    def register(self) -> pl.DataFrame:
+        """List single records at risk, for the steward alone; never part of what is shared."""
+        found = [f.register for f in self.findings if f.register is not None]
+        return pl.concat(found, how="diagonal") if found else pl.DataFrame()
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -159,7 +167,14 @@ def assess(
         seed=seed,
         progress=progress,
     )
-    findings, seconds = [], {}
+    seconds: dict[str, float] = {}
+    checked: dict[str, Any] = {"warnings": []}
+    if comparison.has_holdout:
+        start = time.perf_counter()
+        p_value, checked["warnings"] = exchangeability(comparison)
+        checked["exchangeability_p_value"] = p_value
+        seconds["exchangeability"] = round(time.perf_counter() - start, 3)
+    findings = []
     for number, name in enumerate(chosen):
         progress(name, number, len(chosen))
         start = time.perf_counter()
@@ -167,7 +182,14 @@ def assess(
         seconds[name] = round(time.perf_counter() - start, 3)
     progress("done", len(chosen), len(chosen))
     key = secrets.token_bytes(32)
-    return Assessment(tuple(findings), _provenance(comparison, seconds, key), key=key)
+    provenance = {**_provenance(comparison, seconds, key), **checked}
+    return Assessment(tuple(findings), provenance, key=key)
+
+
+HOW_TO_HOLDOUT = (
+    " A holdout is real rows that the generator never saw: split them off before synthesis "
+    "(understudy split), then give them here (--holdout). Nothing is guessed without it."
+)
 
 
 def run(measure: Measure, comparison: Comparison) -> Finding:
@@ -175,21 +197,17 @@ def run(measure: Measure, comparison: Comparison) -> Finding:
     card = measure.card
     absent = [need for need in card.needs if not getattr(comparison, need)]
     if absent:
-        return _not_ok(measure, "not_applicable", f"This needs {' and '.join(absent)}.")
+        how = HOW_TO_HOLDOUT if "holdout" in absent else ""
+        return card.not_applicable(f"This needs {' and '.join(absent)}.{how}")
     options = comparison.options.get(card.name, {})
     try:
         return average(
             [measure(comparison.replicate(i), **options) for i in range(len(comparison.synthetic))]
         )
     except UnderstudyError as error:
-        return _not_ok(measure, "failed", str(error).replace("\n", "; "))
+        return card.failed(str(error).replace("\n", "; "))
     except Exception as error:
-        return _not_ok(measure, "failed", f"{type(error).__name__}: {error}")
-
-
-def _not_ok(measure: Measure, status: Any, note: str) -> Finding:
-    card = measure.card
-    return Finding(card.name, status=status, unit=card.unit, better=card.better, note=note)
+        return card.failed(f"{type(error).__name__}: {error}")
 
 
 def options_of(measure: Measure) -> dict[str, inspect.Parameter]:

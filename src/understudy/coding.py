@@ -132,10 +132,12 @@ class ColumnCodec:
         return [*own, *[start + len(self.levels)] * len(self.rest)]
 
     def scale(self, numbers: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Put numbers on the common scale: their rank among the fitted rows, from 0 to 1."""
+        """Put numbers on the common scale: their rank among the fitted rows, from 0 to 1 (or nan)."""
         if not len(self.edges):
-            return np.zeros(len(numbers), np.float32)
-        return np.interp(numbers, self.edges, self.heights).astype(np.float32)
+            return np.full(len(numbers), np.nan, np.float32)
+        made = np.interp(numbers, self.edges, self.heights).astype(np.float32)
+        made[np.isnan(numbers)] = np.nan
+        return made
 
     def decode(self, codes: Codes, rng: np.random.Generator) -> pl.Series:
         """Turn codes into values: levels exactly, numbers anywhere within their bin."""

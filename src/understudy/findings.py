@@ -76,6 +76,10 @@ class Card:
             self.name, status="not_applicable", unit=self.unit, better=self.better, note=note
         )
 
+    def failed(self, note: str) -> "Finding":
+        """Give the finding that the measure failed, and why."""
+        return Finding(self.name, status="failed", unit=self.unit, better=self.better, note=note)
+
 
 @dataclass(frozen=True)
 class TableOfNumbers:

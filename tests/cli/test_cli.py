@@ -87,13 +87,13 @@ def test_options_measures_and_schema(folder, tmp_path):
     assert understudy("schema", "train.csv", "--out", schema, cwd=folder).returncode == 0
     schema.write_text(schema.read_text().replace('"number"', '"category"', 1))
     done = understudy(
-        *ASSESS, "--json", "-", "--schema", schema, "--measures", "fidelity.hellinger,privacy",
-        "-o", "fidelity.hellinger.bins=3", cwd=folder,
+        *ASSESS, "--json", "-", "--schema", schema,
+        "--measures", "fidelity.hellinger,privacy.too_close", "-o", "fidelity.hellinger.bins=3", cwd=folder,
     )  # fmt: skip
     data = json.loads(done.stdout)
     assert [f["measure"] for f in data["findings"]] == [
         "fidelity.hellinger",
-        "privacy.identical_matches",
+        "privacy.too_close",
     ]
     assert data["provenance"]["options"] == {"fidelity.hellinger": {"bins": 3}}
 

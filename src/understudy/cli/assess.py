@@ -22,6 +22,9 @@ from understudy.cli import common
 @common.seed
 @common.as_json
 @click.option("--html", type=common.FILE, help="Write the report as one HTML file.")
+@click.option(
+    "--register", type=common.FILE, help="Write single records at risk; for the steward alone."
+)
 @common.quiet
 def command(
     train: Path,
@@ -37,6 +40,7 @@ def command(
     seed: int,
     json_file: Path | None,
     html: Path | None,
+    register: Path | None,
     quiet: bool,
 ) -> None:
     """Say how faithful SYNTHETIC is to TRAIN and what it discloses.
@@ -44,8 +48,13 @@ def command(
     Several SYNTHETIC files are replicates of one release.
     """
     from understudy.assessment import assess, cards
+    from understudy.tables import format_of, write_file
 
-    common.check_outputs([html], [train, *synthetic, holdout, schema], json_file=json_file)
+    common.check_outputs(
+        [html, register], [train, *synthetic, holdout, schema], json_file=json_file
+    )
+    if register is not None:
+        format_of(register)
     with common.progress_bar(quiet) as progress:
         result = assess(
             train,
@@ -67,6 +76,9 @@ def command(
     if html is not None:
         result.to_html(html)
         common.say(f"wrote {html}", quiet=quiet)
+    if register is not None:
+        write_file(result.register(), register)
+        common.say(f"wrote {register} (single records: do not share it)", quiet=quiet)
     if str(json_file) != "-" and not quiet:
         from understudy.report import console
 

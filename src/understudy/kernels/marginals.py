@@ -87,8 +87,8 @@ def count_tables(
         words = -(-len(rows) // (64 * WORDS)) * WORDS
         bitmaps = aligned_words(int(layout.sizes[used].sum()) * words)
         _pack(codes, rows, used, first, words, bitmaps)
-        pairs = int(layout.sizes[used].max()) ** 2
-        scratch = aligned_words(pairs * CHUNK)
+        pairs = layout.sizes[layout.subsets[few, :2]].prod(axis=1)
+        scratch = aligned_words(int(pairs.max()) * CHUNK if layout.subsets.shape[1] == 3 else 0)
         kernel = (_one_way, _two_way, _three_way)[layout.subsets.shape[1] - 1]
         kernel(
             bitmaps,

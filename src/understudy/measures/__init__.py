@@ -45,8 +45,8 @@ def choose(wanted: Iterable[str] | None = None) -> list[str]:
 
     Examples
     --------
-    >>> choose(["privacy"])
-    ['privacy.identical_matches']
+    >>> choose(["fidelity.moments", "privacy.too_close"])
+    ['fidelity.moments', 'privacy.too_close']
     """
     if wanted is None:
         asked = {"keys", "sensitive", "target", "fit"}

@@ -71,6 +71,8 @@ def _pieces(
     data: Mapping[str, Any], cards: Mapping[str, Mapping[str, Any]], width: int
 ) -> Iterator[RenderableType]:
     findings = data.get("findings") or []
+    warnings = (data.get("provenance") or {}).get("warnings") or []
+    yield from _listing("Read this first", [(warning, "") for warning in warnings])
     good = [f for f in findings if f.get("status", "ok") == "ok"]
     if not findings:
         yield _text("No findings.")
@@ -212,17 +214,18 @@ def _worst(findings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
             "; ".join(
                 [
                     *([f"p = {words.p_value(p)}"] if (p := finding.get("p_value")) else []),
-                    *(
-                        f"{words.visible(part['name'])} "
-                        f"{words.number(part.get('value'), str(finding.get('unit') or ''))}"
-                        for part in finding["parts"][:3]
-                    ),
+                    *(_part(part, finding) for part in finding["parts"][:3]),
                 ]
             ),
         )
         for finding in findings
         if finding.get("flagged") and (finding.get("parts") or finding.get("p_value"))
     ]
+
+
+def _part(part: Mapping[str, Any], finding: Mapping[str, Any]) -> str:
+    unit = str(part.get("unit") or finding.get("unit") or "")
+    return f"{words.visible(part['name'])} {words.number(part.get('value'), unit)}"
 
 
 def _about_tables(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -55,6 +55,7 @@ def render(data: Mapping[str, Any], cards: Mapping[str, Mapping[str, Any]], *, t
     return environment.get_template("report.html.j2").render(
         title=title,
         compared=outline.compared(provenance),
+        warnings=provenance.get("warnings") or [],
         verdicts=[outline.verdict(v) for v in data.get("verdicts") or []],
         families=families,
         flagged=sum(f["mark"] == "flagged" for f in findings),
@@ -154,12 +155,15 @@ def _finding(
 
 def _parts(parts: Sequence[Mapping[str, Any]], unit: str) -> dict[str, Any]:
     """Give the table of parts, and how many rows of it are shown at once."""
-    known = ("name", "value", "reference")
+    known = ("name", "value", "reference", "unit")
     further = list(dict.fromkeys(key for part in parts for key in part if key not in known))
     references = any(part.get("reference") is not None for part in parts)
     keys = ["value", *(["reference"] if references else []), *further]
     rows = [
-        [words.visible(part["name"]), *(_cell(part.get(key), key, unit) for key in keys)]
+        [
+            words.visible(part["name"]),
+            *(_cell(part.get(key), key, str(part.get("unit") or unit)) for key in keys),
+        ]
         for part in parts
     ]
     columns = ["part", *(words.visible(key).replace("_", " ") for key in keys)]
@@ -207,7 +211,7 @@ def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """List the provenance as (name, text or pairs), the seconds with their sum, last."""
     facts: list[tuple[str, Any]] = []
     for name, value in provenance.items():
-        if name in ("train", "synthetic", "holdout", "seconds"):
+        if name in ("train", "synthetic", "holdout", "seconds", "warnings"):
             continue
         if isinstance(value, Mapping):
             value = [(k, words.scalar(v)) for k, v in value.items()]

@@ -292,8 +292,9 @@ def _by_values(reference: NDArray[np.unsignedinteger]) -> Search:
     columns = np.ascontiguousarray(reference.T)
 
     def search(queries, own, distance, second, count, indices):
-        same = queries if queries.dtype == columns.dtype else queries.astype(columns.dtype)
-        _compare(same, columns, own, distance, second, count, indices)
+        kind = np.result_type(queries, columns)
+        rows, others = queries.astype(kind, copy=False), columns.astype(kind, copy=False)
+        _compare(rows, others, own, distance, second, count, indices)
 
     return search
 

@@ -191,14 +191,13 @@ def _search(
                     outside = max(max(low[j, block] - value, value - high[j, block]), none)
                     bound[block] += min(outside, one)
         itself = own + query if own >= 0 else -1
-        block = np.argmin(bound)
+        nearest = np.argmin(bound)
         _look(
-            queries[query], columns, order, ends, block, euclidean, itself, far,
+            queries[query], columns, order, ends, nearest, euclidean, itself, far,
             distance[query], index[query],
         )  # fmt: skip
-        bound[block] = np.inf
         for block in range(blocks):
-            if bound[block] * SLACK <= distance[query, -1]:
+            if block != nearest and bound[block] * SLACK <= distance[query, -1]:
                 _look(
                     queries[query], columns, order, ends, block, euclidean, itself, far,
                     distance[query], index[query],
