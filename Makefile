@@ -37,7 +37,11 @@ lint: $(VENV)/test.stamp ## ruff and the layers of the design
 types: $(VENV)/test.stamp ## mypy, strict
 	$(BIN)/mypy
 
-bench: $(VENV)/test.stamp ## speed and memory, as ratios within one run
+$(VENV)/bench.stamp: pyproject.toml $(VENV)/test.stamp
+	$(BIN)/pip install --quiet --compile --group bench
+	@touch $@
+
+bench: $(VENV)/bench.stamp ## speed and memory, as ratios within one run
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/test.stamp ## write the generated pages

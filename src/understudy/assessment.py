@@ -153,6 +153,8 @@ def assess(
     """
     chosen = choose(measures)
     options = options or {}
+    if progress is not silent:
+        progress = _first_run(progress)
     check_options(options)
     comparison = compare_tables(
         train,
@@ -184,6 +186,15 @@ def assess(
     key = secrets.token_bytes(32)
     provenance = {**_provenance(comparison, seconds, key), **checked}
     return Assessment(tuple(findings), provenance, key=key)
+
+
+def _first_run(progress: Progress) -> Progress:
+    """Say on the first run ever that the kernels are being compiled."""
+    from understudy.kernels import compiled_before
+
+    if compiled_before():
+        return progress
+    return lambda label, done, total: progress(f"{label} (first run: compiling)", done, total)
 
 
 HOW_TO_HOLDOUT = (

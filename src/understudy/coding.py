@@ -132,7 +132,7 @@ class ColumnCodec:
         return [*own, *[start + len(self.levels)] * len(self.rest)]
 
     def scale(self, numbers: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Put numbers on the common scale: their rank among the fitted rows, from 0 to 1 (or nan)."""
+        """Put numbers on the common scale: their rank among the fitted rows, from 0 to 1."""
         if not len(self.edges):
             return np.full(len(numbers), np.nan, np.float32)
         made = np.interp(numbers, self.edges, self.heights).astype(np.float32)

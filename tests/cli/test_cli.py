@@ -88,7 +88,8 @@ def test_options_measures_and_schema(folder, tmp_path):
     schema.write_text(schema.read_text().replace('"number"', '"category"', 1))
     done = understudy(
         *ASSESS, "--json", "-", "--schema", schema,
-        "--measures", "fidelity.hellinger,privacy.too_close", "-o", "fidelity.hellinger.bins=3", cwd=folder,
+        "--measures", "fidelity.hellinger,privacy.too_close", "-o", "fidelity.hellinger.bins=3",
+        cwd=folder,
     )  # fmt: skip
     data = json.loads(done.stdout)
     assert [f["measure"] for f in data["findings"]] == [

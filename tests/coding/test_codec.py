@@ -191,7 +191,7 @@ def test_a_number_column_of_training_without_numbers_has_no_bins() -> None:
     made, coder = fit(pl.Series([None, None], dtype=pl.Float64), NUMBER)
     assert (coder.bins, coder.size) == (0, FIRST)
     assert encode(coder, [1.0, None]) == [UNSEEN, MISSING]
-    assert coder.scale(np.array([1.0])).tolist() == [0.0]
+    assert np.isnan(coder.scale(np.array([1.0]))).all()
     assert decode(coder, coder.encode(made.values("x"))).to_list() == [None, None]
 
 

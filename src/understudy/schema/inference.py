@@ -71,7 +71,7 @@ def infer_column(series: pl.Series) -> Column:
         name=series.name,
         **{"stored": stored_as(series.dtype), **facts},
         missing=_missing(series) > 0,
-        inferred=frozenset(FACTS),
+        inferred=frozenset(fact for fact in FACTS if fact in facts),
     )
 
 

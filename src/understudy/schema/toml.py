@@ -130,6 +130,9 @@ def _from_plain(entry: Any, file: str) -> Column:
             facts["levels"] = tuple(_text(level) for level in facts["levels"])
         facts["inferred"] = frozenset(facts.get("inferred", ()))
         return Column(**facts)
+    except SchemaError as error:
+        message = error.message.removeprefix("schema: ")
+        raise SchemaError(f"{file}: {message}", hint=error.hint) from error
     except (TypeError, ValueError) as error:
         raise SchemaError(
             f"{file}: column '{name}' has a value of the wrong form ({error})",
