@@ -52,7 +52,7 @@ def test_what_is_needed_and_missing_is_not_applicable(real, monkeypatch):
     monkeypatch.setitem(measures.MEASURES, CARD.name, needy)
     found = us.assess(real, real, measures=[CARD.name])[CARD.name]
     assert found.status == "not_applicable"
-    assert found.note.startswith("This needs holdout and keys.")
+    assert found.note.startswith("This needs a holdout and keys columns.")
     assert "understudy split" in found.note
     assert CARD.name not in [f.measure for f in us.assess(real, real)]
 
@@ -158,3 +158,21 @@ def test_wilson_against_scipy():
     for hits, trials in ((0, 10), (3, 10), (10, 10), (17, 400)):
         expected = binomtest(hits, trials).proportion_ci(method="wilson")
         assert wilson(hits, trials) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_an_option_that_makes_no_sense_stops_the_run(real):
+    for given in ({"distance": "foo"}, {"resamples": 1}):
+        with pytest.raises(us.UnderstudyError) as caught:
+            us.assess(real, real, options={"fidelity.univariate": given})
+        assert caught.value.hint
+
+
+def test_the_register_keeps_all_replicates(real):
+    holdout = real.with_columns(age=pl.col("age") + 100)
+    options = {"privacy.closest_record": {"permutations": 9}}
+    result = us.assess(
+        real, [real, real], holdout=holdout, measures=["privacy.closest_record"], options=options
+    )
+    register = result.register()
+    assert set(register["replicate"]) == {1, 2}
+    assert "synthetic_row" not in result.to_json()

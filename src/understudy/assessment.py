@@ -171,16 +171,22 @@ def assess(
     )
     seconds: dict[str, float] = {}
     checked: dict[str, Any] = {"warnings": []}
+    fresh = True
     if comparison.has_holdout:
         start = time.perf_counter()
-        p_value, checked["warnings"] = exchangeability(comparison)
-        checked["exchangeability_p_value"] = p_value
+        check = exchangeability(comparison)
+        checked = {"warnings": list(check.warnings), "exchangeability_p_value": check.p_value}
+        fresh = check.fresh
         seconds["exchangeability"] = round(time.perf_counter() - start, 3)
     findings = []
     for number, name in enumerate(chosen):
         progress(name, number, len(chosen))
         start = time.perf_counter()
-        findings.append(run(MEASURES[name], comparison))
+        card = MEASURES[name].card
+        if not fresh and "holdout" in card.needs:
+            findings.append(card.not_applicable(NOT_FRESH))
+        else:
+            findings.append(run(MEASURES[name], comparison))
         seconds[name] = round(time.perf_counter() - start, 3)
     progress("done", len(chosen), len(chosen))
     key = secrets.token_bytes(32)
@@ -197,6 +203,10 @@ def _first_run(progress: Progress) -> Progress:
     return lambda label, done, total: progress(f"{label} (first run: compiling)", done, total)
 
 
+NOT_FRESH = (
+    "Holdout rows stand in training, so they are no control: nothing can be told by comparing with "
+    "them. Give real rows that the generator never saw."
+)
 HOW_TO_HOLDOUT = (
     " A holdout is real rows that the generator never saw: split them off before synthesis "
     "(understudy split), then give them here (--holdout). Nothing is guessed without it."
@@ -209,16 +219,23 @@ def run(measure: Measure, comparison: Comparison) -> Finding:
     absent = [need for need in card.needs if not getattr(comparison, need)]
     if absent:
         how = HOW_TO_HOLDOUT if "holdout" in absent else ""
-        return card.not_applicable(f"This needs {' and '.join(absent)}.{how}")
+        return card.not_applicable(f"This needs {' and '.join(map(_named, absent))}.{how}")
     options = comparison.options.get(card.name, {})
     try:
         return average(
             [measure(comparison.replicate(i), **options) for i in range(len(comparison.synthetic))]
         )
+    except OptionError:
+        raise
     except UnderstudyError as error:
         return card.failed(str(error).replace("\n", "; "))
     except Exception as error:
         return card.failed(f"{type(error).__name__}: {error}")
+
+
+def _named(need: str) -> str:
+    words = {"holdout": "a holdout", "target": "a target", "fit": "a generator"}
+    return words.get(need, f"{need} columns")
 
 
 def options_of(measure: Measure) -> dict[str, inspect.Parameter]:
@@ -250,6 +267,10 @@ def check_options(options: Mapping[str, Mapping[str, Any]]) -> None:
                 )
 
 
+def _plain_option(value: Any) -> Any:
+    return getattr(value, "__qualname__", str(value)) if callable(value) else value
+
+
 def _provenance(comparison: Comparison, seconds: Mapping[str, float], key: bytes) -> dict[str, Any]:
     def described(source: Any) -> dict[str, Any]:
         columns = len(comparison.schema)
@@ -260,7 +281,10 @@ def _provenance(comparison: Comparison, seconds: Mapping[str, float], key: bytes
         "python": platform.python_version(),
         "libraries": {library: metadata.version(library) for library in LIBRARIES},
         "seed": comparison.seed,
-        "options": {name: dict(given) for name, given in comparison.options.items()},
+        "options": {
+            name: {option: _plain_option(value) for option, value in given.items()}
+            for name, given in comparison.options.items()
+        },
         "keys": list(comparison.keys),
         "sensitive": list(comparison.sensitive),
         "target": comparison.target,

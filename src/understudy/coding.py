@@ -258,7 +258,7 @@ class Codec:
     def decode(self, codes: Codes, rng: np.random.Generator) -> pl.DataFrame:
         """Turn codes back into values."""
         return pl.DataFrame(
-            [c.decode(codes[:, i], rng).alias(c.column.name) for i, c in enumerate(self.columns)]
+            {c.column.name: c.decode(codes[:, i], rng) for i, c in enumerate(self.columns)}
         )
 
 

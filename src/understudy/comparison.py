@@ -135,13 +135,13 @@ class Comparison:
         """Count the combinations of these columns' codes in a table."""
         return self.source(which).counts(names, codec)
 
-    def pooled_codec(self, *, bins: int) -> Codec:
-        """Code by what training and holdout have together; no level is lumped."""
+    def pooled_codec(self, *, bins: int, levels: int | None = None) -> Codec:
+        """Code by what training and holdout have together."""
 
         def fit() -> Codec:
-            return Codec.fit(self.train.pooled(self.source("holdout")), bins=bins, levels=None)
+            return Codec.fit(self.train.pooled(self.source("holdout")), bins=bins, levels=levels)
 
-        return self.once(("pooled codec", bins), fit)
+        return self.once(("pooled codec", bins, levels), fit)
 
     def points(self, which: Which, codec: Codec) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Give rows as points for the mixed distance, and which columns are categories."""

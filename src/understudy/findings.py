@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.errors import OptionError
+
 Status = Literal["ok", "failed", "not_applicable"]
 Better = Literal["lower", "higher", "reference"]
 
@@ -242,11 +244,15 @@ def described(card: Card) -> Callable[[F], F]:
 def around(value: float, spread: float, low: float, high: float) -> tuple[float, float]:
     """Give the normal interval of a value with this standard deviation, cut to what is possible.
 
+    There must be a standard deviation: two redraws at least.
+
     Examples
     --------
     >>> around(0.5, 0.1, 0.0, 0.6)
     (0.304..., 0.6)
     """
+    if not math.isfinite(spread):
+        raise OptionError("too few redraws for an interval", hint="use at least 2")
     return max(low, value - Z * spread), min(high, value + Z * spread)
 
 
@@ -324,11 +330,13 @@ def average(findings: Sequence[Finding]) -> Finding:
                 parts[0].unit,
             )
             for name, parts in by_name.items()
+            if len(parts) == len(findings)
         ),
         tables={
             **first.tables,
             "replicates": TableOfNumbers(("replicate", "value", "reference", "p_value"), rows),
         },
+        register=_registers(findings),
         note=" ".join(
             filter(
                 None, [first.note, f"Mean of {len(findings)} replicates; pictures show the first."]

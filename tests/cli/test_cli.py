@@ -227,3 +227,42 @@ def test_demo(tmp_path):
     assert names == {"train.csv", "holdout.csv", "synthetic.csv", "assessment.json", "report.html"}
     assert pl.read_csv(tmp_path / "demo" / "train.csv").shape == (10095, 10)
     assert "privacy.identical_matches" in done.stdout
+
+
+def test_a_full_standard_output_is_status_2(folder):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "understudy", *ASSESS, "--json", "-", "--measures", "privacy"],
+            cwd=folder,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 2
+
+
+def test_a_reader_that_goes_away_is_no_error(folder):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "understudy", "measures"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.close()
+    _, errors = process.communicate(timeout=30)
+    assert errors == ""
+    assert process.returncode in (0, -signal.SIGPIPE)
+
+
+def test_an_empty_column_name(tmp_path):
+    pl.DataFrame({"": [1.5, 2.5, 2.5] * 20, "b": ["x", "y", "z"] * 20}).write_parquet(
+        tmp_path / "a.parquet"
+    )
+    for method in ("independent", "bootstrap", "flip", "corrupt"):
+        done = understudy(
+            "synthesize", "a.parquet", "--out", "s.parquet", "--method", method, cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stderr
+        assert pl.read_parquet(tmp_path / "s.parquet").columns == ["", "b"]

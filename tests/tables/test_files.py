@@ -334,3 +334,18 @@ def test_real_files_are_read(data_folder: Path) -> None:
     for path in files:
         if path.stat().st_size < 3_000_000:
             assert read_file(path).height > 0, path
+
+
+def test_a_link_is_followed_and_a_pipe_is_written_to(tmp_path: Path) -> None:
+    target, link, pipe = (tmp_path / name for name in ("real.csv", "link.csv", "pipe.csv"))
+    target.write_text("old")
+    link.symlink_to(target)
+    write_file(pl.DataFrame({"a": [1]}), link)
+    assert link.is_symlink()
+    assert target.read_text() == "a\n1\n"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_file(pl.DataFrame({"a": [1]}), pipe)
+    assert os.read(reader, 100) == b"a\n1\n"
+    os.close(reader)
+    assert not pipe.is_file()

@@ -2,7 +2,9 @@
 
 import importlib
 import os
+import signal
 import sys
+from typing import NoReturn, TextIO
 
 import click
 
@@ -54,18 +56,37 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; what a user can put right ends in two lines, not in a traceback."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         status = cli.main(prog_name="understudy", standalone_mode=False)
+        sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("understudy: interrupted, nothing half written", err=True)
-        sys.exit(130)
+        _stop(130, "interrupted, nothing half written")
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "understudy"
+        _stop(2, error.format_message(), f"see {command} --help")
+    except click.ClickException as error:
+        _stop(2, error.format_message(), "see understudy --help")
     except UnderstudyError as error:
-        click.echo(f"understudy: {error.message}\nhint: {error.hint}", err=True)
-        sys.exit(2)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        _stop(2, error.message, error.hint)
+    except OSError as error:
+        _stop(2, f"the output cannot be written: {error.strerror}", "is there space left?")
+
+
+def _stop(status: int, message: str, hint: str = "") -> NoReturn:
+    lines = [f"understudy: {message}", *([f"hint: {hint}"] if hint else [])]
+    sys.stderr.write("\n".join(lines) + "\n")
+    sys.stderr.flush()
+    if not _flushes(sys.stdout):
+        os._exit(status)  # Python itself would try to flush once more, and complain
+    sys.exit(status)
+
+
+def _flushes(file: TextIO) -> bool:
+    try:
+        file.flush()
+    except OSError:
+        return False
+    return True

@@ -90,6 +90,14 @@ def check_outputs(
             raise DataError(f"{path}: this is a folder", hint="give the path of a file")
 
 
+def extension_of(path: Path) -> str:
+    """Give the extension that names a file's format, both parts of ``.csv.gz`` included."""
+    from understudy.tables import FORMATS
+
+    known = [e for e in FORMATS if path.name.lower().endswith(e)]
+    return path.name[-len(max(known, key=len)) :] if known else path.suffix
+
+
 def write_json(data: Mapping[str, Any], path: Path) -> None:
     """Write JSON to a file, or to standard output for ``-``."""
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)

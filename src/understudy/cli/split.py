@@ -27,13 +27,11 @@ def command(
     quiet: bool,
 ) -> None:
     """Split REAL at random into train and holdout, in files of the same format."""
-    from understudy.tables import FORMATS, holdout_rows, take_in, write_file
+    from understudy.tables import holdout_rows, take_in, write_file
 
     taken = take_in(real)
     chosen = holdout_rows(taken, holdout=holdout, seed=seed, stratify=stratify, group=group)
-    extension = next(
-        e for e in sorted(FORMATS, key=len, reverse=True) if real.name.lower().endswith(e)
-    )
+    extension = common.extension_of(real)
     extension = ".csv" if extension == ".txt" else extension
     common.make_folder(out)
     files = out / f"train{extension}", out / f"holdout{extension}"

@@ -69,10 +69,11 @@ def replicate_paths(out: Path, replicates: int) -> list[Path]:
 
     Examples
     --------
-    >>> [p.name for p in replicate_paths(Path("a.csv.gz"), 2)]
-    ['a_1.csv.gz', 'a_2.csv.gz']
+    >>> [p.name for p in replicate_paths(Path("v1.2.csv.gz"), 2)]
+    ['v1.2_1.csv.gz', 'v1.2_2.csv.gz']
     """
     if replicates == 1:
         return [out]
-    stem, dot, rest = out.name.partition(".")
-    return [out.with_name(f"{stem}_{number}{dot}{rest}") for number in range(1, replicates + 1)]
+    extension = common.extension_of(out)
+    stem = out.name[: len(out.name) - len(extension)]
+    return [out.with_name(f"{stem}_{number}{extension}") for number in range(1, replicates + 1)]

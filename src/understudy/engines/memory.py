@@ -53,18 +53,20 @@ class MemorySource:
 
     def moments(self, name: str) -> Moments | None:
         """Give the moments of a column's numbers; a category has them if its levels are numbers."""
-        if ("numbers", name) not in self._kept:
-            self._kept["numbers", name] = self.numbers(name)
-        numbers = self._kept["numbers", name]
-        present = ~np.isnan(numbers)
-        weights = present.astype(float) if self.weights is None else self.weights * present
-        total = float(weights.sum())
-        if total == 0:
+        if ("powers", name) not in self._kept:
+            numbers = self.numbers(name)
+            present = ~np.isnan(numbers)
+            middle = float(numbers[present].mean()) if present.any() else 0.0
+            apart = np.where(present, numbers - middle, 0.0)
+            powers = np.column_stack([present, apart, apart * apart])
+            self._kept["powers", name] = middle, powers
+        middle, powers = self._kept["powers", name]
+        count, first, square = powers.sum(axis=0) if self.weights is None else self.weights @ powers
+        if count == 0:
             return None
-        filled = np.where(present, numbers, 0.0)
-        mean = float(weights @ filled / total)
-        spread = float(weights @ np.where(present, filled - mean, 0.0) ** 2 / total)
-        return Moments(total, mean, spread**0.5)
+        shift = float(first / count)
+        spread = max(0.0, float(square / count) - shift * shift)
+        return Moments(float(count), middle + shift, spread**0.5)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Give a column's numbers, nan where there is none."""
@@ -125,8 +127,7 @@ class MemorySource:
         self, limit: int | None = None, stream: np.random.Generator | None = None
     ) -> pl.DataFrame:
         """Give rows as plain values: one text or number for one value, however it is stored."""
-        columns = [_plain(self.table, name) for name in self.schema.modelled]
-        frame = pl.DataFrame(columns)
+        frame = pl.DataFrame({name: _plain(self.table, name) for name in self.schema.modelled})
         if limit is None or limit >= frame.height:
             return frame
         if stream is None:

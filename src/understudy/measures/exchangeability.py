@@ -1,17 +1,28 @@
 """Is the holdout a random part of the same data? If not, no reference means what it says."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.comparison import Comparison
-from understudy.measures.fidelity.marginals import fold_unseen, spread_out
+from understudy.measures.fidelity.marginals import on_all_cores
 
 LEVEL = 0.01
 PERMUTATIONS = 399
 
 
-def exchangeability(comparison: Comparison) -> tuple[float, list[str]]:
-    """Test training against holdout; give the p-value and what to warn of.
+@dataclass(frozen=True)
+class Check:
+    """The p-value of the test, what to warn of, and whether holdout rows are fresh ones."""
+
+    p_value: float
+    warnings: tuple[str, ...]
+    fresh: bool
+
+
+def exchangeability(comparison: Comparison) -> Check:
+    """Test training against holdout, blind to the labels but for the statistic itself.
 
     The statistic is the mean distance between their two-way tables (one-way if there is a single
     column), and the labels are permuted. Holdout rows that are training rows are looked for
@@ -19,8 +30,8 @@ def exchangeability(comparison: Comparison) -> tuple[float, list[str]]:
     """
     from understudy.kernels.marginals import Layout, count_tables, table_distances
 
-    codec = comparison.codec(bins=5, levels=5)
-    train, holdout = (fold_unseen(comparison.codes(t, codec), codec) for t in ("train", "holdout"))
+    codec = comparison.pooled_codec(bins=5, levels=5)
+    train, holdout = (comparison.codes(t, codec) for t in ("train", "holdout"))
     pooled = np.asfortranarray(np.concatenate([train, holdout]))
     layout = Layout.all_ways(np.array(codec.sizes), min(2, len(codec.names)))
     every = count_tables(pooled, layout)
@@ -34,17 +45,18 @@ def exchangeability(comparison: Comparison) -> tuple[float, list[str]]:
         return apart(order[: len(train)])
 
     observed = apart(np.arange(len(train)))
-    swapped = list(spread_out(shuffled, PERMUTATIONS, comparison, "is the holdout a fair one"))
+    swapped = list(on_all_cores(shuffled, PERMUTATIONS, comparison, "is the holdout a fair one"))
     p_value = (1 + sum(v >= observed - 1e-12 for v in swapped)) / (1 + PERMUTATIONS)
     warnings = []
     if p_value <= LEVEL:
         times = observed / float(np.mean(swapped))
         warnings.append(
             f"The holdout does not look like a random part of the same data as training: their "
-            f"tables are {times:.1f} times as far apart as chance explains (p = {p_value:.4f}). "
+            f"tables are {times:.3g} times as far apart as chance explains (p = {p_value:.4f}). "
             "References, intervals and p-values below assume that it is."
         )
-    return p_value, [*warnings, *_overlap(comparison)]
+    overlap = _overlap(comparison)
+    return Check(p_value, (*warnings, *overlap), fresh=not overlap)
 
 
 def _overlap(comparison: Comparison) -> list[str]:

@@ -175,10 +175,6 @@ class Schema:
         """The columns that synthesis and assessment leave out."""
         return tuple(column for column in self.columns if not column.is_modelled)
 
-    def project(self, names: Iterable[str]) -> "Schema":
-        """Keep the named columns, in the order given."""
-        return Schema(tuple(self[name] for name in names))
-
     def replace(self, name: str, **facts: object) -> "Schema":
         """Change facts of one column; a fact that a person changes is a declared one."""
         column = self[name]

@@ -77,12 +77,12 @@ class Independent(_Rows):
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Keep each column, shuffled on its own."""
-        self.rows_ = pl.DataFrame([s[rng.permutation(len(s))] for s in table.modelled])
+        self.rows_ = pl.DataFrame({s.name: s[rng.permutation(len(s))] for s in table.modelled})
         return self
 
     def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
         """Draw each column by itself."""
-        return pl.DataFrame([s[self._draw(rows, rng)] for s in self.rows_])
+        return pl.DataFrame({s.name: s[self._draw(rows, rng)] for s in self.rows_})
 
 
 @dataclass
@@ -112,10 +112,10 @@ class Flip(_Rows):
     def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
         """Copy rows, then replace values by those of other records."""
         drawn, height = self._draw(rows, rng), self.rows_.height
-        columns = []
+        columns = {}
         for series in self.rows_:
             other = (drawn + rng.integers(1, max(height, 2), rows)) % height
-            columns.append(series[np.where(rng.random(rows) < self.p, other, drawn)])
+            columns[series.name] = series[np.where(rng.random(rows) < self.p, other, drawn)]
         return pl.DataFrame(columns)
 
 

@@ -257,7 +257,21 @@ def write_file(frame: pl.DataFrame, path: Path) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Hand out a temporary path beside the target, and move it there when all went well."""
+    """Hand out a temporary path beside the target, and move it there when all went well.
+
+    A link is followed. What is no ordinary file (a device, a pipe) is written to directly.
+    """
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file():
+        if path.is_dir():
+            raise DataError(f"{path}: this is a folder", hint="give the path of a file")
+        try:
+            yield path
+        except OSError as error:
+            raise DataError(
+                f"{path}: cannot be written: {error.strerror}", hint="is there space left?"
+            ) from error
+        return
     if not path.parent.is_dir():
         raise DataError(f"{path}: there is no folder '{path.parent}'", hint="make the folder first")
     try:

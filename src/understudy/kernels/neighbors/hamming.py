@@ -38,6 +38,7 @@ MOST_PLANES = 9
 BLOCK = 8192
 MOST_VALUES = 200_000
 GROUP = 8
+TILE = 1024
 
 
 @dataclass(frozen=True)
@@ -294,17 +295,18 @@ def _by_values(reference: NDArray[np.unsignedinteger]) -> Search:
     def search(queries, own, distance, second, count, indices):
         kind = np.result_type(queries, columns)
         rows, others = queries.astype(kind, copy=False), columns.astype(kind, copy=False)
-        _compare(rows, others, own, distance, second, count, indices)
+        scratch = np.empty(TILE, np.uint8 if len(columns) < 255 else np.uint16)
+        _compare(rows, others, scratch, own, distance, second, count, indices)
 
     return search
 
 
 @njit(cache=True, nogil=True)
-def _compare(queries, columns, own, distance, second, count, indices):
+def _compare(queries, columns, differing, own, distance, second, count, indices):
+    """Compare rows value by value; ``differing`` is scratch, wide enough for the count."""
     width, height = columns.shape
     cap = indices.shape[1]
-    tile = 1024
-    differing = np.empty(tile, np.uint16)
+    tile = len(differing)
     for query in range(queries.shape[0]):
         best, runner_up, ties = width + 1, width + 1, 0
         for start in range(0, height, tile):
@@ -314,17 +316,22 @@ def _compare(queries, columns, own, distance, second, count, indices):
                 value = queries[query, j]
                 part = columns[j, start : start + size]
                 for i in range(size):
-                    differing[i] += np.uint16(part[i] != value)
-            if own >= 0 and start <= own + query < start + size:
-                differing[own + query - start] = width + 1
+                    differing[i] += part[i] != value
+            itself = own + query - start if own >= 0 else -1
+            nearest = differing[0]
+            for i in range(size):
+                nearest = min(nearest, differing[i])
+            if nearest >= runner_up and (nearest > best or cap == 0):
+                continue
             for i in range(size):
                 far = np.int64(differing[i])
-                if far > best or far > width:
-                    if far < runner_up:
-                        runner_up = far
+                if i == itself or far > runner_up:
                     continue
                 if far < best:
                     runner_up, best, ties = best, far, 0
+                elif far > best:
+                    runner_up = far
+                    continue
                 else:
                     runner_up = far
                 if ties < cap:

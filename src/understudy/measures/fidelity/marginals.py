@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from understudy.errors import OptionError
 from understudy.findings import Card, Finding, Part, around, described
 from understudy.measures.fidelity.columns import NO_HOLDOUT
 from understudy.measures.fidelity.distances import DISTANCES
+
+if TYPE_CHECKING:
+    from understudy.kernels.marginals import Layout
 
 Codes = NDArray[np.unsignedinteger]
 MOST_PARTS = 1000
@@ -97,24 +100,23 @@ class Tables:
     """Coded tables, the subsets of columns to be counted, and the distance between two counts."""
 
     codes: dict[Which, Codes]
-    layout: object
+    layout: "Layout"
     distance: str
 
     def count(self, codes: Codes, rows: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
         """Count all tables over these rows."""
         from understudy.kernels.marginals import count_tables
 
-        return count_tables(codes, self.layout, rows)  # type: ignore[arg-type]
+        return count_tables(codes, self.layout, rows)
 
     def distances(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.float64]:
         """Give the distance of each table."""
-        from understudy.kernels.marginals import Layout, table_distances
+        from understudy.kernels.marginals import table_distances
 
-        layout = cast(Layout, self.layout)
         if self.distance == "total_variation":
-            return table_distances(a, b, layout)
+            return table_distances(a, b, self.layout)
         measure = DISTANCES[self.distance]
-        cuts = layout.starts[1:-1]
+        cuts = self.layout.starts[1:-1]
         pairs = zip(np.split(a.astype(float), cuts), np.split(b.astype(float), cuts), strict=True)
         return np.array([measure(p, q) for p, q in pairs])
 
@@ -154,9 +156,10 @@ def _fidelity(
         return found
     fresh = tables.distances(counts["train"], counts["holdout"])
     scale = math.sqrt(comparison.size_ratio())
-    copy = tables.distances(counts["holdout"], counts["synthetic"]).mean() / fresh.mean()
-    extra = {"holdout_unscaled": float(fresh.mean()), "copy_check": float(copy)}
-    reference = scale * float(fresh.mean())
+    unscaled = float(fresh.mean())
+    apart = float(tables.distances(counts["holdout"], counts["synthetic"]).mean())
+    extra = {"holdout_unscaled": unscaled, "copy_check": apart / unscaled if unscaled else None}
+    reference = scale * unscaled
     return dataclasses.replace(
         found,
         reference=reference,
@@ -180,8 +183,8 @@ def _copied(value: float, reference: float, spread: float) -> str:
     if value >= reference - 1.645 * spread:
         return ""
     return (
-        "Closer to training than fresh real rows are: a sign of copying rather than a merit; "
-        "see the copy check (well above 1 for a copy) and the privacy measures."
+        "Closer to training than fresh real rows are, as copies are too: no merit by itself; "
+        "see the privacy measures."
     )
 
 
@@ -267,7 +270,7 @@ def _spread(comparison: Comparison, tables: Tables, times: int, label: str) -> f
             value -= scale * tables.distances(drawn["train"], drawn["holdout"]).mean()
         return float(value)
 
-    return float(np.std(list(spread_out(redraw, times, comparison, label)), ddof=1))
+    return float(np.std(list(on_all_cores(redraw, times, comparison, label)), ddof=1))
 
 
 def _permute(
@@ -291,11 +294,11 @@ def _permute(
         order = comparison.stream("permute", str(time)).permutation(2 * rows)
         return value(order[:rows])
 
-    at_least = sum(v >= observed for v in spread_out(shuffled, times, comparison, label))
+    at_least = sum(v >= observed for v in on_all_cores(shuffled, times, comparison, label))
     return (1 + at_least) / (1 + times)
 
 
-def spread_out(
+def on_all_cores(
     work: Callable[[int], float], times: int, comparison: Comparison, label: str
 ) -> Iterator[float]:
     """Do a piece of work many times on all cores; each time draws from its own stream."""

@@ -1,7 +1,5 @@
 """Means and standard deviations of all columns at once."""
 
-from typing import cast
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,32 +8,31 @@ from understudy.errors import OptionError
 from understudy.findings import Card, Finding, Part, around, described
 from understudy.measures.fidelity.columns import NO_HOLDOUT
 
-
-@described(
-    Card(
-        name="fidelity.moments",
-        title="Means and standard deviations",
-        meaning="Whether the columns' means and standard deviations rank alike in both tables.",
-        formula="Spearman correlation of ⟨means, standard deviations⟩ over the columns whose "
-        "values are numbers",
-        unit="correlation",
-        better="higher",
-        headline="the correlation",
-        source="Sosnovchyk 2021, section 4.1.1, equation 4.1.1",
-        not_shown="Only ranks count, so columns of very different size agree almost whatever a "
-        "generator does: a high value is a low bar.",
-    )
+CARD = Card(
+    name="fidelity.moments",
+    title="Means and standard deviations",
+    meaning="Whether the columns' means and standard deviations rank alike in both tables.",
+    formula="Spearman correlation of ⟨means, standard deviations⟩ over the columns whose "
+    "values are numbers",
+    unit="correlation",
+    better="higher",
+    headline="the correlation",
+    source="Sosnovchyk 2021, section 4.1.1, equation 4.1.1",
+    not_shown="Only ranks count, so columns of very different size agree almost whatever a "
+    "generator does: a high value is a low bar.",
 )
+
+
+@described(CARD)
 def moments(comparison: Comparison, *, resamples: int = 100) -> Finding:
     """Spearman correlation of the concatenated column means and standard deviations."""
-    card = moments.card  # type: ignore[attr-defined]
     names = [name for name in comparison.names if _has_numbers(comparison, name)]
     usable = [n for n in names if all(_moments(comparison, t, n) for t in comparison.tables)]
     empty = [n for n in names if n not in usable]
     if len(usable) < 2:
         there = "is one" if len(usable) == 1 else "is none"
         note = f"This needs at least two columns with numbers in every table; there {there}."
-        return cast(Finding, card.not_applicable(note))
+        return CARD.not_applicable(note)
     if resamples < 2:
         raise OptionError(f"resamples = {resamples}", hint="use at least 2")
     value, reference = _correlate(comparison, usable)
@@ -55,9 +52,9 @@ def moments(comparison: Comparison, *, resamples: int = 100) -> Finding:
     if empty:
         notes.append(f"Left out, no number in one of the tables: {', '.join(empty)}.")
     return Finding(
-        card.name,
-        unit=card.unit,
-        better=card.better,
+        CARD.name,
+        unit=CARD.unit,
+        better=CARD.better,
         value=value,
         interval=around(value, float(np.std(differences, ddof=1)), -1.0, 1.0),
         reference=reference,

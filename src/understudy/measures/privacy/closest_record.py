@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from understudy.comparison import Comparison
 from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, Z, around, described
-from understudy.measures.privacy.pool import CAP, Pool, pool_neighbors, swap_labels
+from understudy.measures.privacy.pool import (
+    Pool,
+    groups,
+    nearest_by_label,
+    points_of,
+    pool_neighbors,
+    swap_labels,
+)
 
 OUTLYING = 0.1
 WORST = 0.01
@@ -56,10 +63,11 @@ def closest_record(
         comparison, order, pool.is_train, permutations, name=CARD.name, strata=strata, group=group
     )
     every = np.ones(len(pool.ties), bool)
-    share = _share(pool, every, labels)
+    clusters = groups(comparison, group, order) if group else None
+    share = _share(pool, every, labels, clusters)
     outlying = pool.second >= np.quantile(pool.second, 1 - OUTLYING)
-    tail = _share(pool, outlying, labels)
-    near, extra = _distances(comparison, pool, distance, bins)
+    tail = _share(pool, outlying, labels, clusters)
+    near, extra = _distances(comparison, distance, bins)
     worst = _worst(near)
     return Finding(
         CARD.name,
@@ -82,7 +90,7 @@ def closest_record(
         ),
         tables=_pictures(near),
         note="" if pool.equal_sizes else UNEQUAL,
-        register=_register(comparison, near, register, bins),
+        register=_register(comparison, pool, order, near, register, bins),
     )
 
 
@@ -104,7 +112,12 @@ class _Share:
         self.p_value = (1 + at_least) / (1 + len(swapped))
 
 
-def _share(pool: Pool, chosen: NDArray[np.bool_], labels: NDArray[np.bool_]) -> _Share:
+def _share(
+    pool: Pool,
+    chosen: NDArray[np.bool_],
+    labels: NDArray[np.bool_],
+    clusters: NDArray[np.int64] | None = None,
+) -> _Share:
     indices, ties = pool.indices[chosen], pool.ties[chosen]
     if pool.equal_sizes:
         from understudy.kernels.labels import packed, tie_shares
@@ -112,7 +125,7 @@ def _share(pool: Pool, chosen: NDArray[np.bool_], labels: NDArray[np.bool_]) -> 
         both = np.concatenate([pool.is_train[None], labels])
         shares = tie_shares(indices.astype(np.int32), ties, packed(both), len(both))
         return _Share(float(shares[0]), 0.5, shares[1:])
-    return _fractional(indices, ties, pool.is_train, labels)
+    return _fractional(indices, ties, pool.is_train, labels, clusters)
 
 
 def _fractional(
@@ -120,36 +133,45 @@ def _fractional(
     ties: NDArray[np.int64],
     is_train: NDArray[np.bool_],
     labels: NDArray[np.bool_],
+    clusters: NDArray[np.int64] | None,
 ) -> _Share:
     """Unequal sizes: each of a record's nearest rows counts its part.
 
-    The interval is Welch's on the logarithm of the ratio of mean weights, put back on the share.
+    The interval is Welch's on the logarithm of the ratio of mean weights, put back on the share;
+    the rows of a cluster vary together.
     """
     used = np.arange(indices.shape[1]) < ties[:, None]
     parts = np.broadcast_to(1 / ties[:, None], indices.shape)
     weights = np.bincount(indices[used], parts[used], minlength=len(is_train)) / len(indices)
     value = float(weights[is_train].sum())
     swapped = np.array([weights[label].sum() for label in labels])
-    train, holdout = weights[is_train], weights[~is_train]
-    if not 0 < value < 1:
-        return _Share(value, float(is_train.mean()), swapped)
-    ratio = math.log(train.mean() / holdout.mean())
-    spread = math.sqrt(
-        sum(w.var(ddof=1) / (len(w) * w.mean() ** 2) for w in (train, holdout) if len(w) > 1)
+    if not (weights[is_train].any() and weights[~is_train].any()):
+        return _Share(round(value), float(is_train.mean()), swapped)
+    spread = math.hypot(
+        *(
+            _relative_error(weights[part], None if clusters is None else clusters[part])
+            for part in (is_train, ~is_train)
+        )
     )
-    ends = [ratio - Z * spread, ratio + Z * spread]
-    odds = [len(train) / len(holdout) * math.exp(min(end, 700)) for end in ends]
+    odds = [value / (1 - value) * math.exp(min(end, 700)) for end in (-Z * spread, Z * spread)]
     return _Share(value, float(is_train.mean()), swapped, tuple(o / (1 + o) for o in odds))
+
+
+def _relative_error(weights: NDArray[np.float64], clusters: NDArray[np.int64] | None) -> float:
+    """Give the standard error of a mean, as a part of it."""
+    apart = weights - weights.mean()
+    if clusters is not None:
+        apart = np.bincount(np.unique(clusters, return_inverse=True)[1], apart)
+    many = len(apart)
+    return math.sqrt(many / max(many - 1, 1) * float(apart @ apart)) / float(weights.sum())
 
 
 Near = dict[str, NDArray[np.float64]]
 
 
-def _distances(
-    comparison: Comparison, pool: Pool, distance: Any, bins: int
-) -> tuple[Near, tuple[Part, ...]]:
+def _distances(comparison: Comparison, distance: Any, bins: int) -> tuple[Near, tuple[Part, ...]]:
     """Give the distance of each synthetic record to training and to holdout, and their summary."""
-    near = nearest_by_label(comparison, pool, distance, bins)
+    near = _nearest(comparison, distance, bins)
     unit = "columns" if distance == "hamming" else "distance"
     train, holdout = near["training"], near["holdout"]
     summary = [
@@ -162,7 +184,7 @@ def _distances(
     return near, tuple(summary)
 
 
-def nearest_by_label(comparison: Comparison, pool: Pool, distance: Any, bins: int) -> Near:
+def _nearest(comparison: Comparison, distance: Any, bins: int) -> Near:
     """Give the distance to the nearest training and the nearest holdout record."""
     if distance == "hamming":
         codec = comparison.pooled_codec(bins=bins)
@@ -171,13 +193,8 @@ def nearest_by_label(comparison: Comparison, pool: Pool, distance: Any, bins: in
             "holdout": comparison.nearest("synthetic", "holdout", codec, cap=0),
         }
         return {name: near.distance.astype(float) for name, near in found.items()}
-    from understudy.kernels.labels import first_labelled
-
-    made = {}
-    for name, labels in (("training", pool.is_train), ("holdout", ~pool.is_train)):
-        place = first_labelled(pool.indices, labels, 1)
-        made[name] = np.take_along_axis(pool.distance, place, axis=1)[:, 0]
-    return made
+    made = nearest_by_label(points_of(comparison, distance, bins), 1)
+    return {name: near[:, 0] for name, near in made.items()}
 
 
 def _worst(near: Near) -> Part:
@@ -205,30 +222,34 @@ def _pictures(near: Near) -> dict[str, TableOfNumbers]:
     return {"distances": TableOfNumbers(("distance", *near), rows)}
 
 
-def _register(comparison: Comparison, near: Near, share: float, bins: int) -> pl.DataFrame:
+def _register(
+    comparison: Comparison,
+    pool: Pool,
+    order: NDArray[np.int64],
+    near: Near,
+    share: float,
+    bins: int,
+) -> pl.DataFrame:
     """List the synthetic records that are most ahead towards training, and whom they resemble.
 
-    Rows are numbered from 1, as they stand in the tables.
+    A record that is ahead has training rows alone nearest in the pool. Rows are numbered from 1,
+    as they stand in the tables.
     """
     margin = near["holdout"] - near["training"]
     most = math.ceil(share * len(margin))
-    worst = np.argsort(-margin, kind="stable")[:most]
-    worst = worst[margin[worst] > 0]
+    worst = np.lexsort((near["training"], -margin))[:most]
     codec = comparison.pooled_codec(bins=bins)
-    synthetic = comparison.codes("synthetic", codec)[worst]
-    train = comparison.codes("train", codec)
-    from understudy.kernels.neighbors import hamming_neighbors
-
-    found = hamming_neighbors(synthetic, train, cap=CAP)
+    synthetic, train = (comparison.codes(t, codec) for t in ("synthetic", "train"))
     rows = []
-    for place, record in enumerate(worst):
-        for index in found.indices[place][: int(min(found.count[place], CAP))]:
-            agree = np.flatnonzero(synthetic[place] == train[index])
+    for record in worst[margin[worst] > 0]:
+        nearest = pool.indices[record][: pool.ties[record]]
+        for row in np.sort(order[nearest[pool.is_train[nearest]]]):
+            agree = np.flatnonzero(synthetic[record] == train[row])
             rows.append(
                 (
                     CARD.name,
                     int(record) + 1,
-                    int(index) + 1,
+                    int(row) + 1,
                     float(near["training"][record]),
                     float(near["holdout"][record]),
                     ", ".join(codec.names[i] for i in agree),

@@ -13,9 +13,13 @@ from numpy.typing import NDArray
 from understudy.comparison import Comparison
 from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, around, described
 from understudy.measures.privacy.pool import (
+    CAP,
+    Points,
     Pool,
     label_points,
+    nearest_by_label,
     nearest_points,
+    points_of,
     pool_neighbors,
     swap_labels,
 )
@@ -87,12 +91,12 @@ def neighbour_ratio(comparison: Comparison, *, bins: int = 100, permutations: in
     pool, order = pool_neighbors(comparison, "mixed", bins=bins)
     labels = swap_labels(comparison, order, pool.is_train, permutations, name=RATIO.name)
 
-    def ratio(is_near: NDArray[np.bool_]) -> float:
-        near = _labelled(pool, is_near, 2)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return float(np.where(near[:, 1] > 0, near[:, 0] / near[:, 1], 1.0).mean())
+    def ratio(near: NDArray[np.float64]) -> float:
+        one, two = near[:, 0], near[:, -1]
+        return float(np.divide(one, two, out=np.ones(len(near)), where=two > 0).mean())
 
-    return _finding(RATIO, pool, labels, ratio, comparison, top=1.0)
+    near = nearest_by_label(points_of(comparison, "mixed", bins), 2)
+    return _finding(RATIO, pool, labels, ratio, near, comparison, top=1.0)
 
 
 @described(MINIMAL)
@@ -101,9 +105,7 @@ def mean_minimal_distance(comparison: Comparison, *, permutations: int = 200) ->
     pool, order = pool_neighbors(comparison, "euclidean")
     labels = swap_labels(comparison, order, pool.is_train, permutations, name=MINIMAL.name)
 
-    def mean(is_near: NDArray[np.bool_]) -> float:
-        return float(_labelled(pool, is_near, 1).mean())
-
+    near = nearest_by_label(points_of(comparison, "euclidean", 100), 1)
     back = _real_to_synthetic(comparison)
     parts = (
         Part(
@@ -113,7 +115,9 @@ def mean_minimal_distance(comparison: Comparison, *, permutations: int = 200) ->
             unit="fraction",
         ),
     )
-    return _finding(MINIMAL, pool, labels, mean, comparison, parts=parts)
+    return _finding(
+        MINIMAL, pool, labels, lambda near: float(near.mean()), near, comparison, parts=parts
+    )
 
 
 @described(TOO_CLOSE)
@@ -125,17 +129,16 @@ def too_close(
     order = comparison.stream("pool order").permutation(len(pool.is_train))
     labels = swap_labels(comparison, order, pool.is_train, permutations, name=TOO_CLOSE.name)
 
-    def share(is_near: NDArray[np.bool_]) -> float:
-        return float((_labelled(pool, is_near, 1) <= threshold).mean())
+    def share(near: NDArray[np.float64]) -> float:
+        return float((near <= threshold).mean())
 
-    table = _histogram(_labelled(pool, pool.is_train, 1), _labelled(pool, ~pool.is_train, 1))
-    return _finding(
-        TOO_CLOSE, pool, labels, share, comparison, top=1.0, tables={"distances": table}
-    )
+    near = nearest_by_label(_unit_points(comparison), 1)
+    tables = {"distances": _histogram(near["training"], near["holdout"])}
+    return _finding(TOO_CLOSE, pool, labels, share, near, comparison, top=1.0, tables=tables)
 
 
 def _labelled(pool: Pool, is_near: NDArray[np.bool_], wanted: int) -> NDArray[np.float64]:
-    """Give the distances to the nearest records with a label."""
+    """Give the distances to the nearest records with a label, of those that the pool keeps."""
     from understudy.kernels.labels import first_labelled
 
     places = first_labelled(pool.indices, is_near, wanted)
@@ -147,23 +150,26 @@ def _finding(
     card: Card,
     pool: Pool,
     labels: NDArray[np.bool_],
-    statistic: Callable[[NDArray[np.bool_]], float],
+    statistic: Callable[[NDArray[np.float64]], float],
+    near: dict[str, NDArray[np.float64]],
     comparison: Comparison,
     *,
     top: float = math.inf,
     parts: tuple[Part, ...] = (),
     tables: dict[str, TableOfNumbers] | None = None,
 ) -> Finding:
-    """Compare a statistic of the training labels with the same under swapped labels."""
-    value = statistic(pool.is_train)
+    """Compare a statistic of the distances to training with the same under swapped labels."""
+    wanted = near["training"].shape[1]
+    observed = statistic(_labelled(pool, pool.is_train, wanted))
     swapped = []
     for number, label in enumerate(labels, start=1):
-        swapped.append(statistic(label))
+        swapped.append(statistic(_labelled(pool, label, wanted)))
         comparison.progress(card.name, number, len(labels))
     spread = np.array(swapped)
-    worse = spread >= value - 1e-12 if card.better == "lower" else spread <= value + 1e-12
+    worse = spread >= observed - 1e-12 if card.better == "lower" else spread <= observed + 1e-12
     p_value = (1 + int(worse.sum())) / (1 + len(spread))
-    reference = statistic(~pool.is_train) if pool.equal_sizes else float(spread.mean())
+    value = statistic(near["training"])
+    reference = statistic(near["holdout"]) if pool.equal_sizes else float(spread.mean())
     return Finding(
         card.name,
         unit=card.unit,
@@ -185,21 +191,21 @@ UNEQUAL = (
 )
 
 
-def _unit_points(comparison: Comparison) -> list[NDArray[np.float32]]:
+def _unit_points(comparison: Comparison) -> tuple[*Points, bool]:
     """Scale all columns to [0, 1] over the pool, and distances to the largest possible one."""
-    made = label_points(comparison, ("synthetic", "train", "holdout"))
+    made = label_points(comparison)
     pooled = np.concatenate(made[1:])
     low, high = pooled.min(axis=0), pooled.max(axis=0)
     span = np.where(high > low, high - low, 1) * math.sqrt(pooled.shape[1])
-    return [((points - low) / span).astype(np.float32) for points in made]
+    synthetic, train, holdout = (((points - low) / span).astype(np.float32) for points in made)
+    return synthetic, train, holdout, np.zeros(pooled.shape[1], bool), True
 
 
 def _unit_pool(comparison: Comparison) -> Pool:
-    synthetic, train, holdout = _unit_points(comparison)
+    synthetic, train, holdout, is_category, euclidean = _unit_points(comparison)
     pooled = np.concatenate([train, holdout])
     order = comparison.stream("pool order").permutation(len(pooled))
-    numeric = np.zeros(pooled.shape[1], bool)
-    found = nearest_points(comparison, synthetic, pooled[order], numeric, 20, True)
+    found = nearest_points(comparison, synthetic, pooled[order], is_category, CAP, euclidean)
     return Pool(*found, order < len(train))
 
 
@@ -207,10 +213,9 @@ def _real_to_synthetic(comparison: Comparison) -> dict[str, NDArray[np.float32]]
     """Give the thesis' direction: from each real record to the nearest synthetic one."""
     from understudy.kernels.neighbors import mixed_neighbors
 
-    synthetic, train, holdout = _unit_points(comparison)
-    numeric = np.zeros(synthetic.shape[1], bool)
+    synthetic, train, holdout, is_category, euclidean = _unit_points(comparison)
     return {
-        name: mixed_neighbors(points, synthetic, numeric, 1, euclidean=True)[0][:, 0]
+        name: mixed_neighbors(points, synthetic, is_category, 1, euclidean=euclidean)[0][:, 0]
         for name, points in (("train", train), ("holdout", holdout))
     }
 

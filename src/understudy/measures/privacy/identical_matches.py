@@ -6,29 +6,28 @@ from numpy.typing import NDArray
 from understudy.comparison import Comparison
 from understudy.findings import LEVEL, Card, Finding, Part, described, wilson
 
-
-@described(
-    Card(
-        name="privacy.identical_matches",
-        title="Identical matches",
-        meaning="The share of synthetic rows that equal a training row in every column.",
-        formula="#{synthetic rows equal to some training row} / #{synthetic rows}; the reference "
-        "is the same share for holdout rows; p by permuting the labels training and holdout "
-        "over all real rows that some synthetic row equals; flagged when that p is small, that "
-        "is, when synthetic rows equal training rows more often than holdout rows",
-        unit="fraction",
-        better="lower",
-        headline="share of synthetic rows",
-        source="Platzer and Reutterer 2021, section 3 (exact copies); Hittmeir et al. 2019",
-        not_shown="Near copies do not count: one changed digit hides a copied record. Few columns "
-        "with few values match by chance, which is why the holdout's share stands beside.",
-        threat="Anyone who sees the synthetic table and holds a full real record can confirm it. "
-        "Counted against fresh real rows, which nobody can have copied.",
-    )
+CARD = Card(
+    name="privacy.identical_matches",
+    title="Identical matches",
+    meaning="The share of synthetic rows that equal a training row in every column.",
+    formula="#{synthetic rows equal to some training row} / #{synthetic rows}; the reference "
+    "is the same share for holdout rows; p by permuting the labels training and holdout "
+    "over all real rows that some synthetic row equals; flagged when that p is small, that "
+    "is, when synthetic rows equal training rows more often than holdout rows",
+    unit="fraction",
+    better="lower",
+    headline="share of synthetic rows",
+    source="Platzer and Reutterer 2021, section 3 (exact copies); Hittmeir et al. 2019",
+    not_shown="Near copies do not count: one changed digit hides a copied record. Few columns "
+    "with few values match by chance, which is why the holdout's share stands beside.",
+    threat="Anyone who sees the synthetic table and holds a full real record can confirm it. "
+    "Counted against fresh real rows, which nobody can have copied.",
 )
+
+
+@described(CARD)
 def identical_matches(comparison: Comparison, *, permutations: int = 2000) -> Finding:
     """Share of synthetic rows that equal a training row."""
-    card = identical_matches.card  # type: ignore[attr-defined]
     rows = comparison.rows("synthetic")
     distinct = rows.group_by(rows.columns, maintain_order=True).len("times")
     times = distinct["times"].to_numpy().astype(np.int64)
@@ -46,12 +45,12 @@ def identical_matches(comparison: Comparison, *, permutations: int = 2000) -> Fi
         baselines["holdout"] = int(times[in_holdout > 0].sum()) / total
         parts.append(Part("synthetic rows equal to a holdout row", baselines["holdout"]))
         sizes = comparison.height("train"), comparison.height("holdout")
-        rng = comparison.stream(card.name)
+        rng = comparison.stream(CARD.name)
         p_value = _permute(times, in_train, in_holdout, sizes, permutations, rng)
     return Finding(
-        card.name,
-        unit=card.unit,
-        better=card.better,
+        CARD.name,
+        unit=CARD.unit,
+        better=CARD.better,
         value=value,
         interval=wilson(hits, total),
         reference=reference,

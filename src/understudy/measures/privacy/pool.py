@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
+from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
 
 CAP = 20
@@ -69,7 +69,7 @@ def swap_labels(
         )
     made = np.empty((times, len(is_train)), bool)
     if group:
-        of_row = _values(comparison, group)[pool_order]
+        of_row = groups(comparison, group, pool_order)
         first = np.unique(of_row, return_index=True)[1]
         by_group = is_train[first]
         if not np.array_equal(by_group[of_row], is_train):
@@ -81,7 +81,7 @@ def swap_labels(
             made[time] = rng.permutation(by_group)[of_row]
         return made
     if strata:
-        of_row = _values(comparison, strata)[pool_order]
+        of_row = _numbered(comparison, strata)[pool_order]
         home = np.argsort(of_row, kind="stable")
         labels = is_train[home]
         for time in range(times):
@@ -93,11 +93,18 @@ def swap_labels(
     return made
 
 
-def _values(comparison: Comparison, name: str) -> NDArray[np.int64]:
-    """Number the values of a column over training and holdout."""
+def groups(comparison: Comparison, name: str, pool_order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number the groups of the pool rows; a row without one is a group of its own."""
+    of_row = _numbered(comparison, name)
+    alone = np.flatnonzero(of_row == 0)
+    of_row[alone] = of_row.max() + 1 + np.arange(len(alone))
+    return np.unique(of_row, return_inverse=True)[1][pool_order]
+
+
+def _numbered(comparison: Comparison, name: str) -> NDArray[np.int64]:
+    """Number the values of a column over training and holdout from 1; missing is 0."""
     texts = pl.concat([comparison.labels("train", name), comparison.labels("holdout", name)])
-    made: NDArray[np.int64] = texts.rank("dense").fill_null(0).to_numpy().astype(np.int64)
-    return np.unique(made, return_inverse=True)[1]
+    return np.array(texts.rank("dense").fill_null(0), np.int64)
 
 
 def pool_neighbors(
@@ -108,8 +115,11 @@ def pool_neighbors(
     Also gives the order of the pool: position i of it is row ``order[i]`` of training followed
     by holdout. The order is random, so that of many nearest rows a random part is kept.
     """
-    key = ("pool", distance if isinstance(distance, str) else id(distance), bins, cap)
-    return comparison.once(key, lambda: _find(comparison, distance, bins, cap))
+    if not callable(distance) and distance not in DISTANCES:
+        raise OptionError(f"distance = {distance!r}", hint=f"use one of {', '.join(DISTANCES)}")
+    return comparison.once(
+        ("pool", distance, bins, cap), lambda: _find(comparison, distance, bins, cap)
+    )
 
 
 def _find(
@@ -118,11 +128,13 @@ def _find(
     rows = comparison.height("train") + comparison.height("holdout")
     order = comparison.stream("pool order").permutation(rows)
     is_train = order < comparison.height("train")
-    search = DISTANCES.get(distance) if isinstance(distance, str) else _by_user(distance)
-    if search is None:
-        raise OptionError(f"distance = '{distance}'", hint=f"use one of {', '.join(DISTANCES)}")
-    indices, ties, far, second = search(comparison, order, bins, cap)
-    return Pool(indices, ties, far, second, is_train), order
+    if distance == "hamming":
+        found = _by_hamming(comparison, order, bins, cap)
+    else:
+        synthetic, train, holdout, is_category, euclidean = points_of(comparison, distance, bins)
+        pooled = np.concatenate([train, holdout])[order]
+        found = nearest_points(comparison, synthetic, pooled, is_category, cap, euclidean)
+    return Pool(*found, is_train), order
 
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
@@ -145,21 +157,6 @@ def _by_hamming(comparison: Comparison, order: NDArray[np.int64], bins: int, cap
         found.distance[:, None].astype(float),
         found.second.astype(float),
     )
-
-
-def _by_points(points: Callable[[Comparison, int], Any], euclidean: bool) -> Callable[..., Found]:
-    def search(comparison: Comparison, order: NDArray[np.int64], bins: int, cap: int) -> Found:
-        synthetic, train, holdout, is_category = points(comparison, bins)
-        return nearest_points(
-            comparison,
-            synthetic,
-            np.concatenate([train, holdout])[order],
-            is_category,
-            cap,
-            euclidean,
-        )
-
-    return search
 
 
 def nearest_points(
@@ -186,51 +183,88 @@ def nearest_points(
     return index, ties, distance.astype(float), second.astype(float)
 
 
-def mixed_points(comparison: Comparison, bins: int) -> Any:
+Points = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]
+TABLES: tuple[Which, ...] = ("synthetic", "train", "holdout")
+
+
+def points_of(comparison: Comparison, distance: Any, bins: int) -> tuple[*Points, bool]:
+    """Give synthetic, training and holdout rows as points for a distance.
+
+    Beside them: which columns are categories, and whether the distance is the straight line.
+    """
+    if distance == "mixed":
+        return *_mixed_points(comparison, bins), False
+    made = _embedded(comparison, distance) if callable(distance) else _standard_points(comparison)
+    return *made, True
+
+
+def nearest_by_label(points: tuple[*Points, bool], wanted: int) -> dict[str, NDArray[np.float64]]:
+    """Give the distances of each synthetic row to its nearest training and holdout rows."""
+    from understudy.kernels.neighbors import mixed_neighbors
+
+    synthetic, train, holdout, is_category, euclidean = points
+    wanted = min(wanted, len(train), len(holdout))
+    return {
+        name: mixed_neighbors(synthetic, rows, is_category, wanted, euclidean=euclidean)[0].astype(
+            float
+        )
+        for name, rows in (("training", train), ("holdout", holdout))
+    }
+
+
+def _mixed_points(comparison: Comparison, bins: int) -> Points:
     """Give numbers by their rank in the pool and categories by their codes."""
     codec = comparison.pooled_codec(bins=bins)
-    made = [comparison.points(t, codec) for t in ("synthetic", "train", "holdout")]
-    return *(points for points, _ in made), made[0][1]
+    synthetic, train, holdout = (comparison.points(t, codec) for t in TABLES)
+    return synthetic[0], train[0], holdout[0], train[1]
 
 
-def standard_points(comparison: Comparison, bins: int) -> Any:
+def _standard_points(comparison: Comparison) -> Points:
     """Give numbers and encoded categories, scaled to mean 0 and deviation 1 in the pool."""
-    made = label_points(comparison, ("synthetic", "train", "holdout"))
+    made = label_points(comparison)
     pooled = np.concatenate(made[1:])
     middle, spread = pooled.mean(axis=0), pooled.std(axis=0)
-    scaled = [((p - middle) / np.where(spread > 0, spread, 1)).astype(np.float32) for p in made]
-    return *scaled, np.zeros(pooled.shape[1], bool)
+    synthetic, train, holdout = (
+        ((points - middle) / np.where(spread > 0, spread, 1)).astype(np.float32) for points in made
+    )
+    return synthetic, train, holdout, np.zeros(pooled.shape[1], bool)
 
 
-def label_points(comparison: Comparison, tables: tuple[Any, ...]) -> list[NDArray[np.float64]]:
-    """Give numbers as they are and categories as the place of their level; missing is the mean."""
+def label_points(comparison: Comparison) -> list[NDArray[np.float64]]:
+    """Give synthetic, training and holdout rows as numbers: a category is the place of its level.
+
+    Levels that are numbers count as such. What is not a number is the mean of the pool, the same
+    point in every table.
+    """
     codec = comparison.pooled_codec(bins=100)
-    return [comparison.label_points(t, codec) for t in tables]
+    made = [np.empty((comparison.height(t), len(codec.columns))) for t in TABLES]
+    for place, coder in enumerate(codec.columns):
+        name = coder.column.name
+        levels = pl.Series(coder.levels, dtype=pl.String).cast(pl.Float64, strict=False)
+        numeric = coder.column.is_numeric or not levels.null_count()
+        for table, points in zip(TABLES, made, strict=True):
+            source = comparison.source(table)
+            points[:, place] = source.numbers(name) if numeric else source.coded(codec).column(name)
+        real = np.concatenate([points[:, place] for points in made[1:]])
+        middle = 0.0 if np.isnan(real).all() else float(np.nanmean(real))
+        for points in made:
+            points[np.isnan(points[:, place]), place] = middle
+    return made
 
 
-def _by_user(distance: Any) -> Callable[..., Found] | None:
+def _embedded(comparison: Comparison, embed: Callable[[pl.DataFrame], Any]) -> Points:
     """Take an embedding: a function from a frame of plain rows to an array of points."""
-    if not callable(distance):
-        return None
-
-    def points(comparison: Comparison, bins: int) -> Any:
-        tables = [
-            np.asarray(distance(comparison.rows(t)), np.float32)
-            for t in ("synthetic", "train", "holdout")
-        ]
-        for made in tables:
-            if made.ndim != 2 or made.shape[1] != tables[0].shape[1] or not np.isfinite(made).all():
-                raise OptionError(
-                    "distance: the embedding must give finite numbers, one row each, equally many",
-                    hint="return an array of shape (rows, dimensions)",
-                )
-        return *tables, np.zeros(tables[0].shape[1], bool)
-
-    return _by_points(points, euclidean=True)
+    made: list[NDArray[np.float32]] = []
+    for table in TABLES:
+        points = np.asarray(embed(comparison.rows(table)), np.float32)
+        shape = (comparison.height(table), *(made[0] if made else points).shape[1:])
+        if points.ndim != 2 or points.shape != shape or not np.isfinite(points).all():
+            raise OptionError(
+                "distance: the embedding must give finite numbers, one row each, equally many",
+                hint="return an array of shape (rows, dimensions)",
+            )
+        made.append(points)
+    return made[0], made[1], made[2], np.zeros(made[0].shape[1], bool)
 
 
-DISTANCES: dict[str, Callable[..., Found]] = {
-    "hamming": _by_hamming,
-    "mixed": _by_points(mixed_points, euclidean=False),
-    "euclidean": _by_points(standard_points, euclidean=True),
-}
+DISTANCES = ("hamming", "mixed", "euclidean")

@@ -1,0 +1,145 @@
+"""The statistics of fidelity by simulation: coverage, p-values, the size-scaled reference.
+
+Many triples of small tables from one distribution. One error rate of 1 % for the module: each
+of the checks below has its own share of it.
+"""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import binom
+
+from understudy.comparison import compare_tables
+from understudy.findings import Finding
+from understudy.measures.fidelity.marginals import bivariate, trivariate, univariate
+from understudy.tables import Table
+
+ALPHA = 0.01 / 40
+MEASURES = {1: (univariate, 20), 2: (bivariate, 5), 3: (trivariate, 4)}
+
+
+def draw(rows: int, rng: np.random.Generator, shift: float = 0.0) -> pl.DataFrame:
+    """Two numbers and two categories, all related."""
+    made = 0.7 * rng.normal(size=(rows, 1)) + rng.normal(size=(rows, 4)) + shift
+    levels = np.digitize(made[:, 2:], [-1, 0, 0.5, 1]).astype(str)
+    return pl.DataFrame(
+        {"x0": made[:, 0], "x1": made[:, 1], "c0": levels[:, 0], "c1": levels[:, 1]}
+    )
+
+
+SCHEMA = Table.of(draw(2000, np.random.default_rng(0))).schema
+
+
+def finding(ways: int, seed: int, sizes: tuple[int, int, int], shift=0.0, **options) -> Finding:
+    rng = np.random.default_rng([seed, ways, *sizes])
+    train, synthetic, holdout = (
+        draw(rows, rng, move) for rows, move in zip(sizes, (0, shift, 0), strict=True)
+    )
+    measure, c = MEASURES[ways]
+    comparison = compare_tables(train, synthetic, holdout, schema=SCHEMA, seed=seed)
+    return measure(comparison, c=c, **options)
+
+
+def at_least(trials: int, share: float) -> int:
+    """The fewest hits that a probability of ``share`` gives but for a chance of ALPHA."""
+    return int(binom.ppf(ALPHA, trials, share))
+
+
+def at_most(trials: int, share: float) -> int:
+    return int(binom.ppf(1 - ALPHA, trials, share))
+
+
+def check_null(
+    ways: int, runs: int, sizes: tuple[int, int, int], resamples: int, permutations: int
+) -> None:
+    """Check the coverage of the reference and the validity of p over fresh triples."""
+    found = [
+        finding(ways, seed, sizes, resamples=resamples, permutations=permutations)
+        for seed in range(runs)
+    ]
+    covered = sum(f.interval[0] <= f.reference <= f.interval[1] for f in found)
+    assert covered >= at_least(runs, 0.94), covered / runs
+    assert sum(f.flagged for f in found) <= at_most(runs, 0.05)
+    p_values = np.array([f.p_value for f in found])
+    for level in (0.01, 0.05, 0.1):
+        assert (p_values <= level).sum() <= at_most(runs, level), level
+    assert p_values.mean() == pytest.approx(0.5, abs=4.5 / math.sqrt(12 * runs))
+
+
+def test_the_interval_covers_the_reference_and_p_is_valid():
+    check_null(2, 60, (120, 120, 120), 40, 39)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ways", [1, 2, 3])
+@pytest.mark.parametrize("sizes", [(150, 150, 150), (200, 400, 100)])
+def test_the_interval_covers_the_reference_and_p_is_valid_in_many_runs(ways, sizes):
+    check_null(ways, 250, sizes, 60, 99)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ways", [1, 2])
+def test_the_interval_covers_a_true_difference(ways):
+    """Synthetic rows from another distribution: the difference is covered as often as claimed."""
+    runs = 250
+    found = [
+        finding(ways, seed, (200, 200, 200), shift=0.3, resamples=60, permutations=1)
+        for seed in range(runs)
+    ]
+    apart = np.array([f.value - f.reference for f in found])
+    reach = np.array([f.interval[1] - f.value for f in found])
+    covered = int((np.abs(apart - apart.mean()) <= reach).sum())
+    assert apart.mean() > 0
+    assert covered >= at_least(runs, 0.94), covered / runs
+
+
+def test_a_shift_is_found():
+    found = [
+        finding(1, seed, (300, 300, 300), shift=0.5, resamples=30, permutations=99)
+        for seed in range(10)
+    ]
+    assert all(f.p_value < 0.05 for f in found)
+    assert sum(f.flagged for f in found) >= 9
+
+
+SIZES = [(400, 1600, 200), (600, 300, 900)]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("ways", [1, 2, 3])
+def test_the_reference_is_scaled_and_fresh_rows_pass_the_copy_check(ways, sizes):
+    """Mean value and mean reference agree within 3 %, whatever the sizes.
+
+    The copy check of fresh rows is the ratio of sampling noise that the sizes imply: 1 at equal
+    sizes, less where there are more synthetic than training rows.
+    """
+    runs = 50
+    found = [finding(ways, seed, sizes, resamples=2, permutations=1) for seed in range(runs)]
+    value, reference = (np.mean([getattr(f, n) for f in found]) for n in ("value", "reference"))
+    assert value / reference == pytest.approx(1, abs=0.03)
+    train, synthetic, holdout = sizes
+    expected = math.sqrt((1 / holdout + 1 / synthetic) / (1 / holdout + 1 / train))
+    copy = np.mean([f.baselines["copy_check"] for f in found])
+    assert copy == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("synthetic", [500, 1500])
+def test_rows_of_training_drawn_again_fail_the_copy_check(synthetic):
+    """Their noise against the holdout is that of training and their own on top."""
+    runs, rows = 40, 500
+    ratios, checks = [], []
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        train, holdout = draw(rows, rng), draw(rows, rng)
+        again = train.sample(synthetic, with_replacement=True, seed=seed)
+        comparison = compare_tables(train, again, holdout, schema=SCHEMA)
+        found = bivariate(comparison, c=5, resamples=2, permutations=1)
+        ratios.append(found.value / found.reference)
+        checks.append(found.baselines["copy_check"])
+    fresh = math.sqrt((1 / rows + 1 / synthetic) / (2 / rows))
+    copied = math.sqrt((2 / rows + 1 / synthetic) / (2 / rows))
+    assert np.mean(ratios) == pytest.approx(1 / math.sqrt(1 + synthetic / rows), rel=0.06)
+    assert np.mean(checks) == pytest.approx(copied, rel=0.05)
+    assert np.mean(checks) > 1.1 * fresh
