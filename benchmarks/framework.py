@@ -28,7 +28,8 @@ def assess(train: Path, synthetic: Path, holdout: Path, cache: str | None = None
     with tempfile.TemporaryDirectory() as folder:
         arguments = [
             "assess", train, synthetic, "--holdout", holdout, "--measures", MEASURES,
-            "--json", f"{folder}/a.json", "--quiet", "-o", "privacy.closest_record.permutations=1000",
+            "--json", f"{folder}/a.json", "--quiet",
+            "-o", "privacy.closest_record.permutations=1000",
         ]  # fmt: skip
         done = subprocess.run(
             [sys.executable, "-c", CODE, *map(str, arguments)],

@@ -147,17 +147,6 @@ class Comparison:
         """Give rows as points for the mixed distance, and which columns are categories."""
         return self.source(which).coded(codec, scaled=True).points()
 
-    def label_points(self, which: Which, codec: Codec) -> NDArray[np.float64]:
-        """Give rows as numbers, with the place of their level for categories."""
-        source = self.source(which)
-        coded, columns = source.coded(codec), []
-        for coder in codec.columns:
-            codes = coded.column(coder.column.name).astype(float)
-            numbers = source.numbers(coder.column.name) if coder.column.is_numeric else codes
-            middle = float(np.nanmean(numbers)) if not np.isnan(numbers).all() else 0.0
-            columns.append(np.where(np.isnan(numbers), middle, numbers))
-        return np.column_stack(columns)
-
     def labels(self, which: Which, name: str) -> pl.Series:
         """Give a column as text."""
         return self.source(which).labels(name)

@@ -403,3 +403,36 @@ def test_the_register_is_never_shared():
     assert "register" not in found.to_dict()
     for word in ("synthetic_row", "training_row", "only here"):
         assert word not in shared
+
+
+def test_a_copy_of_a_narrow_table_is_flagged():
+    """Two columns: differing codes cannot tell records apart, ranks can."""
+    rng = np.random.default_rng(5)
+    tables = [
+        pl.DataFrame({"sex": rng.choice(["f", "m"], 3000), "x": rng.normal(size=3000)})
+        for _ in range(3)
+    ]
+    train, holdout, fresh = tables
+    copy = closest_record(compared(train, train, holdout))
+    assert copy.flagged
+    assert "distance = mixed" in copy.note
+    assert not closest_record(compared(train, fresh, holdout)).flagged
+
+
+def test_a_function_of_two_frames_is_a_distance():
+    def apart(first: pl.DataFrame, second: pl.DataFrame) -> np.ndarray:
+        a, b = (f["x0"].cast(pl.Float64).to_numpy() for f in (first, second))
+        return np.abs(a[:, None] - b[None])
+
+    train, holdout, fresh = (numbers(300, seed) for seed in (1, 2, 3))
+    assert closest_record(compared(train, train, holdout), distance=apart).value > 0.95
+    assert not closest_record(compared(train, fresh, holdout), distance=apart).flagged
+    with pytest.raises(us.UnderstudyError, match="shape"):
+        closest_record(compared(train, fresh, holdout), distance=lambda a, b: np.zeros((1, 1)))
+
+
+def test_every_exact_copy_is_in_the_register():
+    train, holdout = people(300, 1), people(300, 2)
+    found = closest_record(compared(train, train, holdout))
+    assert found.register["synthetic_row"].n_unique() >= 290
+    assert "The register lists" in found.note

@@ -192,4 +192,4 @@ def test_a_copy_is_no_merit():
         assert found.value < 0.85 * found.reference
         assert found.baselines["copy_check"] > 1.1
         assert not found.flagged
-        assert "copying" in found.note
+        assert "Closer to training than fresh real rows" in found.note

@@ -23,7 +23,6 @@ from understudy.measures.privacy.distances import (
     neighbour_ratio,
     too_close,
 )
-from understudy.measures.privacy.identical_matches import identical_matches
 from understudy.measures.privacy.pool import Pool, pool_neighbors, swap_labels
 from understudy.tables import Table
 
@@ -88,7 +87,7 @@ def test_coverage_in_2000_runs(copies, sizes, adult):
     rows = np.random.default_rng(3).permutation(adult.height)
     ends = np.cumsum((0, *sizes, 400))
     train, holdout, synthetic = (adult[rows[a:b]] for a, b in itertools.pairwise(ends))
-    assert 0.935 <= coverage((train, holdout, synthetic), copies, 2000, 1024) <= 0.965
+    assert 0.935 <= coverage((train, holdout, synthetic), copies, 2000, 640) <= 0.965
 
 
 @pytest.mark.slow
@@ -134,10 +133,9 @@ def check_validity(p_values: NDArray[np.float64]) -> None:
         assert alarms <= at_most(len(p_values), level), (level, alarms)
 
 
-@pytest.mark.parametrize("sizes", [(100, 100, 100), (120, 100, 60)])
-def test_one_look_gives_false_alarms_at_its_level(sizes):
+def test_one_look_gives_false_alarms_at_its_level():
     """One look over all columns (PEERS.md, 5): no maximum over groups of columns."""
-    check_validity(null_p_values(200, sizes, permutations=199))
+    check_validity(null_p_values(200, (60, 60, 60), permutations=99))
 
 
 @pytest.mark.slow
@@ -154,7 +152,7 @@ def test_at_most_73_false_alarms_in_1000(sizes, distance):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "measure",
-    [neighbour_ratio, mean_minimal_distance, too_close, identical_matches],
+    [neighbour_ratio, mean_minimal_distance, too_close],
     ids=lambda measure: measure.card.name,
 )
 def test_at_most_41_false_alarms_in_500_of_its_relatives(measure):
@@ -192,9 +190,9 @@ def grouped_alarms(runs: int, sizes: tuple[int, int], group: str | None) -> tupl
 
 
 def test_groups_that_were_split_whole():
-    runs = 80
-    without, _ = grouped_alarms(runs, (40, 40), None)
-    assert without > at_most(runs, 0.05)
+    runs = 60
+    without, _ = grouped_alarms(40, (40, 40), None)
+    assert without > at_most(40, 0.05)
     alarms, outside = grouped_alarms(runs, (40, 40), "who")
     assert alarms <= at_most(runs, 0.05)
     assert outside <= at_most(runs, 0.08)
@@ -224,7 +222,7 @@ def stratified(rng: np.random.Generator) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def test_strata_that_the_split_respected():
     """A release of one stratum alone resembles the half that has more of it, without any copy."""
-    runs = 60
+    runs = 40
     flags = {None: 0, "s": 0}
     schema = Table.of(stratified(np.random.default_rng(0))[0]).schema
     for seed in range(runs):
@@ -267,7 +265,7 @@ def test_power_on_adult_with_1_percent_copies(adult, real_data):
     labels = swap_labels(comparison, order, pool.is_train, 512, name="power")
     released = np.arange(made.height)
     rng = np.random.default_rng(2)
-    runs, copies = 60, made.height // 100
+    runs, copies = 100, made.height // 100
     flags = {0: 0, copies: 0}
     for _ in range(runs):
         is_train = rng.permutation(pool.is_train)
@@ -279,4 +277,4 @@ def test_power_on_adult_with_1_percent_copies(adult, real_data):
             again = dataclasses.replace(pool, is_train=is_train)
             flags[many] += _share(again, chosen, labels).p_value < 0.05
     assert flags[0] <= at_most(runs, 0.05)
-    assert flags[copies] >= 0.85 * runs
+    assert flags[copies] >= binom.ppf(ALPHA, runs, 0.85), flags[copies] / runs

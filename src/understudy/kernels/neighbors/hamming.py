@@ -81,11 +81,11 @@ def hamming_neighbors(
     threads : int, optional
         All cores if not given.
     bitmaps : bool, optional
-        Choose the algorithm; by the number of values if not given.
+        Choose the algorithm; by the numbers of columns and values if not given.
     """
     width = reference.shape[1]
-    if not 1 <= width <= MOST_COLUMNS:
-        raise ValueError(f"{width} columns; from 1 to {MOST_COLUMNS} can be compared")
+    if width < 1:
+        raise ValueError("there are no columns to compare")
     if exclude_self and len(queries) != len(reference):
         raise ValueError("to exclude each row itself, queries and reference must be one table")
     rows = len(queries)
@@ -98,7 +98,7 @@ def hamming_neighbors(
     reference = np.ascontiguousarray(reference)
     sizes = reference.max(axis=0, initial=0).astype(np.int64) + 1
     if bitmaps is None:
-        bitmaps = int(sizes.sum()) <= MOST_VALUES
+        bitmaps = width <= MOST_COLUMNS and int(sizes.sum()) <= MOST_VALUES
     search = _by_bitmaps(reference, sizes) if bitmaps else _by_values(reference)
     starts = range(0, rows, BLOCK)
     threads = threads or os.cpu_count() or 1

@@ -9,11 +9,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.comparison import Comparison
+from understudy.errors import OptionError
 from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, Z, around, described
 from understudy.measures.privacy.pool import (
+    CAP,
     Pool,
+    compares_pairs,
     groups,
     nearest_by_label,
+    pairwise,
     points_of,
     pool_neighbors,
     swap_labels,
@@ -50,14 +54,22 @@ CARD = Card(
 def closest_record(
     comparison: Comparison,
     *,
-    distance: Any = "hamming",
+    distance: Any = "auto",
     bins: int = 100,
     permutations: int = 1024,
     strata: str | None = None,
     group: str | None = None,
     register: float = WORST,
 ) -> Finding:
-    """Share of synthetic records closer to training than to holdout."""
+    """Share of synthetic records closer to training than to holdout.
+
+    ``distance`` is ``hamming``, ``mixed``, ``euclidean``, an embedding (a function from a frame to
+    points) or a function of two frames that gives the distance of each pair. By itself it is
+    ``hamming``, or ``mixed`` where the codes are too coarse to tell records apart.
+    """
+    if not 0 <= register <= 1:
+        raise OptionError(f"register = {register}", hint="give a share between 0 and 1")
+    distance, coarse = _choose(comparison, distance, bins)
     pool, order = pool_neighbors(comparison, distance, bins=bins)
     labels = swap_labels(
         comparison, order, pool.is_train, permutations, name=CARD.name, strata=strata, group=group
@@ -69,6 +81,7 @@ def closest_record(
     tail = _share(pool, outlying, labels, clusters)
     near, extra = _distances(comparison, distance, bins)
     worst = _worst(near)
+    listed, remark = _register(comparison, pool, order, near, register, bins)
     return Finding(
         CARD.name,
         unit=CARD.unit,
@@ -89,9 +102,27 @@ def closest_record(
             worst,
         ),
         tables=_pictures(near),
-        note="" if pool.equal_sizes else UNEQUAL,
-        register=_register(comparison, pool, order, near, register, bins),
+        note=" ".join(filter(None, [coarse, "" if pool.equal_sizes else UNEQUAL, remark])),
+        register=listed,
     )
+
+
+COARSE = (
+    "Most records have more nearest real records than can be told apart by differing columns, so "
+    "numbers were compared by their ranks (distance = mixed)."
+)
+
+
+def _choose(comparison: Comparison, distance: Any, bins: int) -> tuple[Any, str]:
+    """Take the mixed distance where most records are as near to a crowd of real records."""
+    if not isinstance(distance, str) or distance != "auto":
+        return distance, ""
+    pool, _ = pool_neighbors(comparison, "hamming", bins=bins)
+    numeric = any(comparison.schema[name].is_numeric for name in comparison.names)
+    in_a_crowd = (pool.ties >= CAP) & (2 * pool.distance[:, 0] <= len(comparison.names))
+    if numeric and in_a_crowd.mean() > 0.5:
+        return "mixed", COARSE
+    return "hamming", ""
 
 
 UNEQUAL = (
@@ -175,13 +206,20 @@ def _distances(comparison: Comparison, distance: Any, bins: int) -> tuple[Near, 
     unit = "columns" if distance == "hamming" else "distance"
     train, holdout = near["training"], near["holdout"]
     summary = [
-        Part("exact copies", float((train == 0).mean()), float((holdout == 0).mean())),
+        Part("exact copies", *_copies(comparison)),
         Part("mean distance", float(train.mean()), float(holdout.mean()), unit=unit),
     ]
     for percent in (1, 5, 50, 95):
         at = [float(np.quantile(d, percent / 100)) for d in (train, holdout)]
         summary.append(Part(f"distance, {percent} % quantile", at[0], at[1], unit=unit))
     return near, tuple(summary)
+
+
+def _copies(comparison: Comparison) -> tuple[float, float]:
+    """Give the shares of synthetic records that equal a training and a holdout record."""
+    rows = comparison.rows("synthetic")
+    in_train, in_holdout = (comparison.copies(t, rows) > 0 for t in ("train", "holdout"))
+    return float(in_train.mean()), float(in_holdout.mean())
 
 
 def _nearest(comparison: Comparison, distance: Any, bins: int) -> Near:
@@ -193,6 +231,8 @@ def _nearest(comparison: Comparison, distance: Any, bins: int) -> Near:
             "holdout": comparison.nearest("synthetic", "holdout", codec, cap=0),
         }
         return {name: near.distance.astype(float) for name, near in found.items()}
+    if compares_pairs(distance):
+        return pairwise(comparison, distance)[1]
     made = nearest_by_label(points_of(comparison, distance, bins), 1)
     return {name: near[:, 0] for name, near in made.items()}
 
@@ -229,15 +269,19 @@ def _register(
     near: Near,
     share: float,
     bins: int,
-) -> pl.DataFrame:
+) -> tuple[pl.DataFrame, str]:
     """List the synthetic records that are most ahead towards training, and whom they resemble.
 
-    A record that is ahead has training rows alone nearest in the pool. Rows are numbered from 1,
-    as they stand in the tables.
+    A record that is ahead has training rows alone nearest in the pool. All that are at distance 0
+    are listed, and the share of all records that is most ahead. Rows are numbered from 1, as they
+    stand in the tables.
     """
     margin = near["holdout"] - near["training"]
+    ahead = int((margin > 0).sum())
     most = math.ceil(share * len(margin))
-    worst = np.lexsort((near["training"], -margin))[:most]
+    by_margin = np.lexsort((near["training"], -margin))
+    at_zero = near["training"][by_margin] == 0
+    worst = by_margin[at_zero | (np.arange(len(by_margin)) < most)]
     codec = comparison.pooled_codec(bins=bins)
     synthetic, train = (comparison.codes(t, codec) for t in ("synthetic", "train"))
     rows = []
@@ -257,4 +301,7 @@ def _register(
             )
     columns = ("measure", "synthetic_row", "training_row", "distance", "distance_holdout", "agree")
     kinds = (pl.String, pl.Int64, pl.Int64, pl.Float64, pl.Float64, pl.String)
-    return pl.DataFrame(rows, dict(zip(columns, kinds, strict=True)), orient="row")
+    listed = pl.DataFrame(rows, dict(zip(columns, kinds, strict=True)), orient="row")
+    some = listed["synthetic_row"].n_unique()
+    remark = f"The register lists {some:,} of {ahead:,} records that are closer to training."
+    return listed, remark if ahead else ""

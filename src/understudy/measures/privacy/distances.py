@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.comparison import Comparison
+from understudy.errors import OptionError
 from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, around, described
 from understudy.measures.privacy.pool import (
     CAP,
@@ -125,6 +126,8 @@ def too_close(
     comparison: Comparison, *, threshold: float = 0.03, permutations: int = 200
 ) -> Finding:
     """Share of synthetic records within a threshold of a training record."""
+    if not 0 < threshold <= 1:
+        raise OptionError(f"threshold = {threshold}", hint="use a number above 0, up to 1")
     pool = comparison.once("pool of unit points", lambda: _unit_pool(comparison))
     order = comparison.stream("pool order").permutation(len(pool.is_train))
     labels = swap_labels(comparison, order, pool.is_train, permutations, name=TOO_CLOSE.name)

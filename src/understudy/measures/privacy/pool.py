@@ -5,6 +5,7 @@ information: swapping them gives the distribution that any statistic would have 
 Nothing is recomputed for it, because the neighbours in the pool do not depend on the labels.
 """
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
 
 CAP = 20
+AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,8 @@ def _find(
     is_train = order < comparison.height("train")
     if distance == "hamming":
         found = _by_hamming(comparison, order, bins, cap)
+    elif compares_pairs(distance):
+        found = pairwise(comparison, distance, cap)[0]
     else:
         synthetic, train, holdout, is_category, euclidean = points_of(comparison, distance, bins)
         pooled = np.concatenate([train, holdout])[order]
@@ -159,6 +163,51 @@ def _by_hamming(comparison: Comparison, order: NDArray[np.int64], bins: int, cap
     )
 
 
+def compares_pairs(distance: Any) -> bool:
+    """Tell a user's function of two frames from an embedding of one."""
+    if not callable(distance):
+        return False
+    needed = [p for p in inspect.signature(distance).parameters.values() if p.default is p.empty]
+    return len(needed) == 2
+
+
+def pairwise(
+    comparison: Comparison, distance: Callable[..., Any], cap: int = CAP
+) -> tuple[Found, dict[str, NDArray[np.float64]]]:
+    """Find neighbours by a user's function of two frames, a few rows of the first at a time.
+
+    Also gives the distances to the nearest training and the nearest holdout record.
+    """
+    return comparison.once(
+        ("pairwise", distance, cap), lambda: _pairwise(comparison, distance, cap)
+    )
+
+
+def _pairwise(
+    comparison: Comparison, distance: Callable[..., Any], cap: int
+) -> tuple[Found, dict[str, NDArray[np.float64]]]:
+    pooled = pl.concat([comparison.rows("train"), comparison.rows("holdout")])
+    order = comparison.stream("pool order").permutation(pooled.height)
+    pooled, is_train = pooled[order], order < comparison.height("train")
+    queries = comparison.rows("synthetic")
+    kept, cap = [], min(cap, pooled.height)
+    near: dict[str, list[NDArray[np.float64]]] = {"training": [], "holdout": []}
+    for block in queries.iter_slices(max(1, AT_ONCE // pooled.height)):
+        far = np.asarray(distance(block, pooled), float)
+        if far.shape != (block.height, pooled.height) or not np.isfinite(far).all():
+            raise OptionError(
+                f"distance: a result of shape {far.shape}, not all of it finite numbers",
+                hint="return one number for each pair, of shape (first rows, second rows)",
+            )
+        nearest = np.argsort(far, axis=1, kind="stable")[:, :cap]
+        kept.append((nearest, np.take_along_axis(far, nearest, axis=1)))
+        near["training"].append(far[:, is_train].min(axis=1))
+        near["holdout"].append(far[:, ~is_train].min(axis=1))
+        comparison.progress("nearest records", sum(len(n) for n, _ in kept), queries.height)
+    index, smallest = (np.concatenate(part) for part in zip(*kept, strict=True))
+    return _with_ties(index, smallest), {name: np.concatenate(d) for name, d in near.items()}
+
+
 def nearest_points(
     comparison: Comparison,
     queries: NDArray[np.float32],
@@ -178,9 +227,13 @@ def nearest_points(
         euclidean=euclidean,
         progress=lambda done, total: comparison.progress("nearest records", done, total),
     )
+    return _with_ties(index, distance.astype(float))
+
+
+def _with_ties(index: NDArray[np.int64], distance: NDArray[np.float64]) -> Found:
+    """Tell which of the nearest are nearest alike, and how far the second is."""
     ties = (distance <= distance[:, :1] * (1 + 1e-6)).sum(axis=1)
-    second = distance[:, min(1, distance.shape[1] - 1)]
-    return index, ties, distance.astype(float), second.astype(float)
+    return index, ties, distance, distance[:, min(1, distance.shape[1] - 1)]
 
 
 Points = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import DataError
 from understudy.kernels.marginals import Layout, count_tables, table_distances
-from understudy.kernels.neighbors import MOST_COLUMNS, hamming_neighbors
+from understudy.kernels.neighbors import hamming_neighbors
 from understudy.studies.platzer2021.binning import (
     Codes,
     LumpedNumbers,
@@ -80,11 +80,6 @@ def _generators(files: Files, quick: bool) -> list[str]:
 def _dataset(files: Files, labels: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     training = read_training(files.training)
     holdout = read_other(files.holdout, training)
-    if len(training.names) > MOST_COLUMNS:
-        raise DataError(
-            f"{files.training}: {len(training.names)} columns",
-            hint=f"at most {MOST_COLUMNS} can be compared",
-        )
     if holdout.rows < 2:
         raise DataError(
             f"{files.holdout}: there is only one row", hint="a holdout needs two rows or more"
