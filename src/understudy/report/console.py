@@ -213,7 +213,7 @@ def _worst(findings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
             finding["measure"],
             "; ".join(
                 [
-                    *([f"p = {words.p_value(p)}"] if (p := finding.get("p_value")) else []),
+                    *([_p(p)] if (p := finding.get("p_value")) else []),
                     *(_part(part, finding) for part in finding["parts"][:3]),
                 ]
             ),
@@ -221,6 +221,11 @@ def _worst(findings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
         for finding in findings
         if finding.get("flagged") and (finding.get("parts") or finding.get("p_value"))
     ]
+
+
+def _p(value: float) -> str:
+    text = words.p_value(value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def _part(part: Mapping[str, Any], finding: Mapping[str, Any]) -> str:

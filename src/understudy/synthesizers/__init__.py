@@ -8,6 +8,7 @@ from understudy.comparison import Progress, silent
 from understudy.errors import OptionError
 from understudy.schema import near
 from understudy.synthesizers.base import Method, MethodCard, Synthesizer, restore
+from understudy.synthesizers.cart import Cart
 from understudy.synthesizers.controls import Bootstrap, Corrupt, Flip, Independent
 
 __all__ = ["DEFAULT", "SYNTHESIZERS", "Method", "MethodCard", "Synthesizer", "load", "synthesizer"]
@@ -17,6 +18,7 @@ SYNTHESIZERS: dict[str, type[Method]] = {
     "bootstrap": Bootstrap,
     "flip": Flip,
     "corrupt": Corrupt,
+    "cart": Cart,
 }
 DEFAULT = "independent"
 

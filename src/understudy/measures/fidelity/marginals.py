@@ -158,18 +158,18 @@ def _fidelity(
     scale = math.sqrt(comparison.size_ratio())
     unscaled = float(fresh.mean())
     apart = float(tables.distances(counts["holdout"], counts["synthetic"]).mean())
-    extra = {"holdout_unscaled": unscaled, "copy_check": apart / unscaled if unscaled else None}
+    copy_check = apart / unscaled if unscaled else None
     reference = scale * unscaled
     return dataclasses.replace(
         found,
         reference=reference,
-        baselines=extra,
+        baselines={"holdout_unscaled": unscaled},
         p_value=_permute(comparison, tables, counts["train"], permutations, f"{card.name}: p"),
         flagged=None,
         parts=(
             *_parts(names, by_table, scale * fresh),
-            Part("the holdout's own, not rescaled", extra["holdout_unscaled"]),
-            Part("copy check", extra["copy_check"], unit="ratio"),
+            Part("the holdout's own, not rescaled", unscaled),
+            Part("copy check", copy_check, unit="ratio"),
         ),
         note=_join(_copied(value, reference, spread), capped, _shortened(names)),
     )
