@@ -3,9 +3,15 @@
 import pytest
 
 import understudy as us
+from understudy.assessment import options_of
 from understudy.datasets import dataset, registry
 from understudy.errors import DataError
+from understudy.measures import MEASURES
 
+QUICK = {
+    name: {o: n for o, n in (("resamples", 5), ("permutations", 99)) if o in options_of(measure)}
+    for name, measure in MEASURES.items()
+}
 ALONE = [n for n in registry() if not n.startswith(("adult_", "bank-marketing_", "randhie"))]
 
 
@@ -39,26 +45,24 @@ def test_assess_every_data_set_as_it_is(real_data, name):
     path = real_data(name)
     train, holdout = us.split(path, holdout=0.5, seed=1)
     made = us.synthesizer("independent", seed=1).fit(train).sample()
-    result = us.assess(train, made, holdout=holdout)
+    result = us.assess(train, made, holdout=holdout, options=QUICK)
     for finding in result:
         assert finding.status == "ok" or "numbers" in finding.note, finding.note
-    copy = us.assess(train, train, holdout=holdout, measures=["privacy"])
+    copy = us.assess(train, train, holdout=holdout, measures=["privacy.identical_matches"])
     assert copy["privacy.identical_matches"].value == 1
 
 
-@pytest.mark.parametrize("base", ["adult", "bank-marketing"])
+GENERATORS = ("copulagan", "ctgan", "gaussian_copula", "gretel", "mostly", "synthpop", "tvae")
+PUBLISHED = [(base, generator) for base in ("adult", "bank-marketing") for generator in GENERATORS]
+FIRST = (("adult", "gretel"), ("bank-marketing", "synthpop"))
+
+
 @pytest.mark.parametrize(
-    "generator", ["copulagan", "ctgan", "gaussian_copula", "gretel", "mostly", "synthpop", "tvae"]
+    ("base", "generator"),
+    [pytest.param(*pair, marks=[] if pair in FIRST else [pytest.mark.slow]) for pair in PUBLISHED],
 )
 def test_assess_every_published_generator(real_data, base, generator):
     files = [real_data(f"{base}_{part}") for part in ("trn", generator, "val")]
-    result = us.assess(
-        *files[:2],
-        holdout=files[2],
-        options={
-            "fidelity.total_variation": {"resamples": 10, "pairs": 5},
-        },
-        measures=["fidelity.total_variation", "privacy"],
-    )
+    result = us.assess(*files[:2], holdout=files[2], options=QUICK)
     assert all(finding.status == "ok" for finding in result)
     assert result["privacy.identical_matches"].flagged == (generator == "synthpop")

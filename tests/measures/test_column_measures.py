@@ -7,6 +7,9 @@ import polars as pl
 import pytest
 
 import understudy as us
+from understudy.assessment import run
+from understudy.comparison import compare_tables
+from understudy.measures import MEASURES
 
 
 def test_total_variation_by_hand():
@@ -43,11 +46,10 @@ def test_the_reference_is_what_fresh_rows_of_that_size_get():
         options = {measure: {"resamples": 2, "pairs": 1}}
         values, references = [], []
         for _ in range(60):
-            found = us.assess(
-                draw(400), draw(2000), holdout=draw(300), measures=[measure], options=options
-            )
-            values.append(found[measure].value)
-            references.append(found[measure].reference)
+            comparison = compare_tables(draw(400), draw(2000), draw(300), options=options)
+            found = run(MEASURES[measure], comparison)
+            values.append(found.value)
+            references.append(found.reference)
         assert np.mean(values) == pytest.approx(np.mean(references), rel=tolerance)
 
 
@@ -95,7 +97,7 @@ def test_identical_matches_on_adult(real_data, generator, flagged):
     import pandas as pd
 
     files = [real_data(f"adult_{part}") for part in ("trn", generator, "val")]
-    found = us.assess(*files[:2], holdout=files[2], measures=["privacy"])[
+    found = us.assess(*files[:2], holdout=files[2], measures=["privacy.identical_matches"])[
         "privacy.identical_matches"
     ]
     train, synthetic, holdout = (pd.read_csv(f, keep_default_na=False, dtype=str) for f in files)

@@ -53,20 +53,18 @@ class MemorySource:
 
     def moments(self, name: str) -> Moments | None:
         """Give the moments of a column's numbers; a category has them if its levels are numbers."""
-        if ("powers", name) not in self._kept:
+        if ("present", name) not in self._kept:
             numbers = self.numbers(name)
-            present = ~np.isnan(numbers)
-            middle = float(numbers[present].mean()) if present.any() else 0.0
-            apart = np.where(present, numbers - middle, 0.0)
-            powers = np.column_stack([present, apart, apart * apart])
-            self._kept["powers", name] = middle, powers
-        middle, powers = self._kept["powers", name]
-        count, first, square = powers.sum(axis=0) if self.weights is None else self.weights @ powers
+            rows = np.flatnonzero(~np.isnan(numbers))
+            self._kept["present", name] = rows, numbers[rows]
+        rows, numbers = self._kept["present", name]
+        weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
+        count = float(weights.sum())
         if count == 0:
             return None
-        shift = float(first / count)
-        spread = max(0.0, float(square / count) - shift * shift)
-        return Moments(float(count), middle + shift, spread**0.5)
+        mean = float(weights @ numbers / count)
+        apart = numbers - mean
+        return Moments(count, mean, float(weights @ (apart * apart) / count) ** 0.5)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Give a column's numbers, nan where there is none."""
