@@ -66,3 +66,16 @@ def test_assess_every_published_generator(real_data, base, generator):
     result = us.assess(*files[:2], holdout=files[2], options=QUICK)
     assert all(finding.status == "ok" for finding in result)
     assert result["privacy.identical_matches"].flagged == (generator == "synthpop")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("base", ["adult", "bank-marketing"])
+@pytest.mark.parametrize("percent", range(10, 100, 10))
+def test_assess_every_published_perturbation(real_data, base, percent):
+    """Whole copies survive up to about two values in three replaced, and not beyond."""
+    files = [real_data(f"{base}_{part}") for part in ("trn", f"flip{percent}", "val")]
+    names = ["fidelity.total_variation", "privacy.identical_matches"]
+    result = us.assess(*files[:2], holdout=files[2], measures=names, options=QUICK)
+    assert all(finding.status == "ok" for finding in result)
+    if percent != 70:
+        assert result["privacy.identical_matches"].flagged == (percent < 70)
