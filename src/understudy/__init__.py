@@ -7,6 +7,7 @@ from understudy._version import __version__
 
 _HOMES = {
     "Assessment": "understudy.assessment",
+    "Benchmark": "understudy.benchmark",
     "Codec": "understudy.coding",
     "Column": "understudy.schema",
     "Comparison": "understudy.comparison",
@@ -17,7 +18,9 @@ _HOMES = {
     "Table": "understudy.tables",
     "UnderstudyError": "understudy.errors",
     "assess": "understudy.assessment",
+    "benchmark": "understudy.benchmark",
     "load": "understudy.synthesizers",
+    "replace": "understudy.synthesizers.partial",
     "split": "understudy.tables",
     "synthesizer": "understudy.synthesizers",
 }

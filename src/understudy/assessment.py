@@ -1,5 +1,6 @@
 """assess(): run measures over a comparison and keep what they found."""
 
+import dataclasses
 import inspect
 import json
 import platform
@@ -20,7 +21,7 @@ from understudy.findings import Finding, average
 from understudy.measures import MEASURES, Measure, choose
 from understudy.measures.exchangeability import exchangeability
 from understudy.schema import near
-from understudy.tables import whole_file
+from understudy.tables import read_marker, whole_file
 
 CONTRACT = 1
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "polars", "numba")
@@ -131,7 +132,8 @@ def assess(
     keys, sensitive, target : names of columns
         What an attacker knows, what must not be learnt, what is to be predicted.
     aligned : bool
-        Row i of the synthetic table stands for person i of the training table.
+        Row i of the synthetic table stands for person i of the training table. Files that
+        understudy marked as such need no word about it.
     measures : names, prefixes or "all", optional
         The default set needs no keys.
     options : mapping, optional
@@ -169,6 +171,7 @@ def assess(
         seed=seed,
         progress=progress,
     )
+    comparison, said = _as_marked(comparison, synthetic)
     seconds: dict[str, float] = {}
     checked: dict[str, Any] = {"warnings": []}
     fresh = True
@@ -191,7 +194,24 @@ def assess(
     progress("done", len(chosen), len(chosen))
     key = secrets.token_bytes(32)
     provenance = {**_provenance(comparison, seconds, key), **checked}
+    provenance["notes"] = [*said, *provenance["notes"]]
     return Assessment(tuple(findings), provenance, key=key)
+
+
+def _as_marked(comparison: Comparison, synthetic: Any) -> tuple[Comparison, list[str]]:
+    """Take row i for person i where every file is marked so and its kept columns agree."""
+    files = list(synthetic) if isinstance(synthetic, list | tuple) else [synthetic]
+    markers = [read_marker(f) if isinstance(f, str | Path) else None for f in files]
+    marked = [marker for marker in markers if marker is not None and marker.aligned]
+    if comparison.aligned or not marked or len(marked) < len(files):
+        return comparison, []
+    train = comparison.rows("train")
+    for number, marker in enumerate(marked):
+        kept = [name for name in comparison.names if name not in marker.replaced]
+        release = comparison.replicate(number).rows("synthetic")
+        if not release.select(kept).equals(train.select(kept)):
+            return comparison, [MARKED_ELSEWHERE]
+    return dataclasses.replace(comparison, aligned=True), [MARKED]
 
 
 def _first_run(progress: Progress) -> Progress:
@@ -203,6 +223,11 @@ def _first_run(progress: Progress) -> Progress:
     return lambda label, done, total: progress(f"{label} (first run: compiling)", done, total)
 
 
+MARKED = "synthetic: marked as partially synthetic: row i is taken for person i of training."
+MARKED_ELSEWHERE = (
+    "synthetic: marked as partially synthetic, but the columns that were kept differ from "
+    "training: rows are not taken for persons. Is this the table that it was made from?"
+)
 NOT_FRESH = (
     "Holdout rows stand in training, so they are no control: nothing can be told by comparing with "
     "them. Give real rows that the generator never saw."

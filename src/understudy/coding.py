@@ -171,15 +171,15 @@ class ColumnCodec:
         else:
             first = np.where(bins == 0, np.ceil(low / step - 1e-9), np.floor(low / step + 1e-9) + 1)
             last = np.maximum(np.floor(high / step + 1e-9), first)
-            made = _on_grid(first + np.floor(share * (last - first + 1)), step)
-            others = [_on_grid(first, step), _on_grid(first - 1, step), high]
+            made = on_grid(first + np.floor(share * (last - first + 1)), step)
+            others = [on_grid(first, step), on_grid(first - 1, step), high]
         for other in others:
             outside = self._encode_numbers(made) != bins + FIRST
             made = np.where(outside, other, made)
         return made
 
 
-def _on_grid(whole: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+def on_grid(whole: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     return whole / (1 / step) if step < 1 else whole * step
 
 

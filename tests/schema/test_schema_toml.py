@@ -1,5 +1,6 @@
 """Schemas as TOML: whatever is written is read again, whatever is wrong is said."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any, get_args
 
@@ -44,10 +45,20 @@ COLUMNS = st.builds(
     missing=st.booleans(),
     inferred=st.frozensets(st.sampled_from(["kind", "decimals", "bounds", "levels"])),
     why=TEXT,
+    method=st.none() | st.sampled_from(["cart", "linear", "keep"]),
 )
-SCHEMAS = st.lists(COLUMNS, min_size=1, max_size=4, unique_by=lambda c: c.name).map(
-    lambda columns: Schema(tuple(columns))
-)
+
+
+@st.composite
+def schemas(draw: st.DrawFn) -> Schema:
+    columns = draw(st.lists(COLUMNS, min_size=1, max_size=4, unique_by=lambda c: c.name))
+    some = st.lists(st.sampled_from([c.name for c in columns]), unique=True).map(tuple)
+    columns = [dataclasses.replace(c, predictors=draw(st.none() | some)) for c in columns]
+    rules = draw(st.lists(TEXT, max_size=3).map(tuple))
+    return Schema(tuple(columns), draw(some | st.just("learnt")), rules)
+
+
+SCHEMAS = schemas()
 
 
 @given(schema=SCHEMAS)
@@ -115,6 +126,15 @@ WRONG: dict[str, tuple[str, str]] = {
     "no columns": ("version = 1", "no columns"),
     "one column table": ('[column]\nname = "a"', "no columns"),
     "later version": ("version = 2\n" + HEAD, "version 2"),
+    "visit in words": ('visit = "backwards"\n' + HEAD, "visit = 'backwards' is no list"),
+    "visit of a wrong type": ("visit = [1]\n" + HEAD, "visit = [1] is no list"),
+    "visit of an unknown column": ('visit = ["agee"]\n' + HEAD, "unknown column 'agee'"),
+    "visit twice": ('visit = ["age", "age"]\n' + HEAD, "visit names 'age' twice"),
+    "rules in words": ('rules = "age is 0"\n' + HEAD, "rules = 'age is 0' is no list"),
+    "unknown predictor": (HEAD + 'predictors = ["sex"]', "unknown column 'sex'"),
+    "predictors of a wrong type": (HEAD + "predictors = [1]", "wrong form"),
+    "predictors that are no list": (HEAD + 'predictors = "age"', "wrong form"),
+    "method of a wrong type": (HEAD + "method = 5", "wrong form"),
     "no TOML": ("[[column]\n", "schema.toml"),
     "key twice": (HEAD + 'kind = "date"', "schema.toml"),
 }
@@ -155,3 +175,11 @@ def test_replace_declares_a_fact() -> None:
     assert changed.source("kind") == "data"
     with pytest.raises(SchemaError, match="no column 'b'"):
         schema.replace("b", kind="date")
+
+
+def test_replace_keeps_the_order_and_the_rules() -> None:
+    schema = Schema(
+        (Column("a", "number"), Column("b", "number")), ("b", "a"), ("a is 0 where b < 1",)
+    )
+    changed = schema.replace("a", decimals=0)
+    assert (changed.visit, changed.rules) == (schema.visit, schema.rules)

@@ -1,5 +1,7 @@
 """Trees column by column: synthpop's strength and synthpop's weakness."""
 
+import time
+
 import numpy as np
 import polars as pl
 import pytest
@@ -78,6 +80,31 @@ def test_proper_synthesis_draws_the_rows_first():
     proper = us.synthesizer("cart", seed=1, proper=True).fit(train).sample(5000)
     plain = us.synthesizer("cart", seed=1).fit(train).sample(5000)
     assert proper["x"].n_unique() < 75 < 95 < plain["x"].n_unique()
+
+
+@pytest.mark.parametrize("method", ["cart", "sequential"])
+def test_a_thousand_levels_do_not_freeze(method):
+    """As a target and as a predictor, with 20,000 rows."""
+    rng = np.random.default_rng(3)
+    town = rng.integers(0, 1000, 20_000)
+    street = (7 * town + rng.integers(0, 30, 20_000)) % 1000
+    levels = np.array([f"level {i}" for i in range(1000)])
+    train = pl.DataFrame(
+        {
+            "town": levels[town],
+            "street": levels[street],
+            "size": np.round(town / 10 + rng.normal(size=20_000), 3),
+            "sex": rng.choice(["f", "m"], 20_000),
+        }
+    )
+    us.synthesizer(method).fit(train.head(100)).sample(10)
+    begin = time.process_time()
+    made = us.synthesizer(method, seed=1).fit(train).sample(20_000)
+    assert time.process_time() - begin < 10
+    assert made["town"].n_unique() > 900
+    place = {level: i for i, level in enumerate(levels)}
+    towns = np.array([place[level] for level in made["town"]])
+    assert np.corrcoef(towns, made["size"])[0, 1] > 0.95
 
 
 @pytest.mark.parametrize("options", [{"minbucket": 0}, {"cp": -1.0}])

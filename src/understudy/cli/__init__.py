@@ -16,6 +16,7 @@ COMMANDS = {
     "split": "Split real rows into training and holdout.",
     "synthesize": "Make a synthetic table.",
     "assess": "Say how faithful a synthetic table is and what it discloses.",
+    "benchmark": "Try methods on splits of real data: faithful, useful, close, costly?",
     "measures": "List the measures and what each does not show.",
     "methods": "List the methods that make synthetic tables.",
     "study": "Compute the figures of a published study again.",

@@ -15,7 +15,11 @@ from understudy.cli import common
 @click.option("--keys", callback=common.names, metavar="A,B", help="What an attacker knows.")
 @click.option("--sensitive", callback=common.names, metavar="C,D", help="What must not be learnt.")
 @click.option("--target", metavar="COLUMN", help="What is to be predicted.")
-@click.option("--aligned", is_flag=True, help="Row i stands for person i (partial synthesis).")
+@click.option(
+    "--aligned",
+    is_flag=True,
+    help="Row i stands for person i (partial synthesis); files made by --replace say so.",
+)
 @click.option("--measures", callback=common.names, metavar="NAME,…", help="Names, prefixes or all.")
 @common.schema
 @common.options

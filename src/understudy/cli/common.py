@@ -58,10 +58,9 @@ def parse_options(given: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 def _value(text: str) -> Any:
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except json.JSONDecodeError:
         return text
-    return text if isinstance(value, dict) else value
 
 
 def check_outputs(

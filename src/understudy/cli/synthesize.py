@@ -1,18 +1,40 @@
 """understudy synthesize."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from understudy.cli import common
+from understudy.errors import OptionError
+
+if TYPE_CHECKING:
+    from understudy.synthesizers.handover import Release
+
+NOT_WITH_REPLACE = {
+    "--from": "a saved model makes whole rows",
+    "--rows": "the records are those of TRAIN",
+    "--given": "the records are those of TRAIN",
+    "--save": "a model of some columns makes no rows",
+}
 
 
 @click.command("synthesize")
 @click.argument("train", type=common.FILE, required=False)
 @click.option("--out", type=common.FILE, required=True, help="The synthetic table.")
-@click.option("--method", metavar="NAME", help="See understudy methods.  [default: independent]")
+@click.option("--method", metavar="NAME", help="See understudy methods; there is a default.")
 @click.option("--rows", type=click.IntRange(min=0), help="As many as training if not given.")
 @click.option("--replicates", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--given", multiple=True, metavar="A=VALUE", help="Only rows with this value; A= is missing."
+)
+@click.option(
+    "--replace", callback=common.names, metavar="A,B", help="Draw only these columns, in order."
+)
+@click.option("--keep", callback=common.names, metavar="A,B", help="Draw all columns but these.")
+@click.option("--replace-where", metavar="EXPR", help="Only for records that meet a condition.")
+@click.option("--train-on", type=common.FILE, help="Learn what is replaced from other records.")
 @click.option("--save", type=common.FILE, help="Write the fitted model.")
 @click.option("--from", "model", type=common.FILE, help="Sample from a saved model; no real data.")
 @common.schema
@@ -25,6 +47,11 @@ def command(
     method: str | None,
     rows: int | None,
     replicates: int,
+    given: tuple[str, ...],
+    replace: tuple[str, ...],
+    keep: tuple[str, ...],
+    replace_where: str | None,
+    train_on: Path | None,
     save: Path | None,
     model: Path | None,
     schema: Path | None,
@@ -32,36 +59,170 @@ def command(
     seed: int | None,
     quiet: bool,
 ) -> None:
-    """Make a synthetic table like TRAIN, or from a saved model."""
-    from understudy.synthesizers import DEFAULT, load, synthesizer
-    from understudy.tables import format_of, write_file
+    """Make a synthetic table like TRAIN, or from a saved model.
+
+    With --replace or --keep, only some columns of TRAIN are drawn anew and its records stay in
+    their order.
+    """
+    from understudy.synthesizers.handover import note_for
+    from understudy.tables import check_writable
 
     if (train is None) == (model is None):
         raise click.UsageError("Give TRAIN or --from MODEL, one of the two.")
     if model is not None and (method or options or schema):
         raise click.UsageError("--from takes method, options and schema from the model.")
-    format_of(out)
-    outputs = replicate_paths(out, replicates)
-    common.check_outputs([*outputs, save], [train, model, schema])
+    if replace or keep:
+        _check_partial(
+            replace, keep, {"--from": model, "--rows": rows, "--given": given, "--save": save}
+        )
+    elif replace_where or train_on:
+        option = "--replace-where" if replace_where else "--train-on"
+        raise OptionError(
+            f"{option} is given, but no column to replace", hint="add --replace A,B or --keep A,B"
+        )
+    check_writable(out)
+    outputs, note = replicate_paths(out, replicates), note_for(out)
+    common.check_outputs([*outputs, note, save], [train, model, schema, train_on])
+    asked, values = common.parse_options(options), given_values(given)
     with common.progress_bar(quiet) as progress:
         if model is not None:
-            made = load(model)
-            made.seed = made.seed if seed is None else seed
+            release = _from_model(model, rows, values, seed, progress)
+        elif replace or keep:
+            release = _partial(
+                train,
+                schema,
+                method,
+                asked,
+                seed,
+                progress,
+                replace=replace,
+                keep=keep,
+                where=replace_where,
+                train_on=train_on,
+            )
         else:
-            name = method or DEFAULT
-            given = common.parse_options(options)
-            common.only(given, name)
-            made = synthesizer(name, seed=seed or 0, progress=progress, **given.get(name, {}))
-            made.fit(train, schema=schema)
-        tables = [made.sample(rows, replicate=number) for number in range(replicates)]
-    for path, table in zip(outputs, tables, strict=True):
-        write_file(table, path)
-        common.say(f"wrote {path} ({table.height:,} rows by {made.method.card.name})", quiet=quiet)
+            release = _full(train, schema, method, asked, seed, progress, rows=rows, given=values)
+        release.write(outputs, note=note, save=save)
+    _say(release, outputs, note, save, quiet)
+
+
+def _check_partial(replace: tuple[str, ...], keep: tuple[str, ...], others: dict[str, Any]) -> None:
+    if replace and keep:
+        raise OptionError("--replace and --keep are both given", hint="give one of the two")
+    for option, value in others.items():
+        if value not in (None, ()):
+            raise OptionError(
+                f"{option} does not go with --replace and --keep: {NOT_WITH_REPLACE[option]}",
+                hint=f"leave out {option}",
+            )
+
+
+def _from_model(
+    model: Path, rows: int | None, given: Any, seed: int | None, progress: common.Progress
+) -> "Release":
+    from understudy.synthesizers import load
+    from understudy.synthesizers.handover import Release
+
+    made = load(model)
+    made.seed, made.progress = made.seed if seed is None else seed, progress
+    return Release.of_rows(made, rows, given=given)
+
+
+def _full(
+    train: Any,
+    schema: Any,
+    method: str | None,
+    options: Any,
+    seed: int | None,
+    progress: common.Progress,
+    *,
+    rows: int | None,
+    given: Any,
+) -> "Release":
+    from understudy.synthesizers import DEFAULT, synthesizer
+    from understudy.synthesizers.given import given_condition
+    from understudy.synthesizers.handover import Release
+    from understudy.tables import Table
+
+    name = method or DEFAULT
+    common.only(options, name)
+    made = synthesizer(name, seed=seed or 0, progress=progress, **options.get(name, {}))
+    table = Table.of(train, schema)
+    if given is not None:
+        given_condition(given, table.schema)
+    return Release.of_rows(made.fit(table), rows, given=given, train=table)
+
+
+def _partial(
+    train: Any,
+    schema: Any,
+    method: str | None,
+    options: Any,
+    seed: int | None,
+    progress: common.Progress,
+    *,
+    replace: tuple[str, ...],
+    keep: tuple[str, ...],
+    where: str | None,
+    train_on: Path | None,
+) -> "Release":
+    from understudy.synthesizers.handover import Release
+    from understudy.synthesizers.partial import Replacement, all_but, default_method
+    from understudy.tables import Table
+
+    name = method or default_method()
+    common.only(options, name)
+    table = Table.of(train, schema)
+    made = Replacement.of(
+        table,
+        replace or all_but(keep, table.schema),
+        where=where,
+        train_on=train_on,
+        method=name,
+        seed=seed or 0,
+        progress=progress,
+        options=options.get(name, {}),
+    )
+    return Release.of_replacement(made)
+
+
+def _say(
+    release: "Release", outputs: list[Path], note: Path | None, save: Path | None, quiet: bool
+) -> None:
+    marker, card = release.marker, release.made.method.card
+    what = f"{marker.rows:,} rows by {card.name}"
+    if marker.replaced:
+        what += f", replaced: {', '.join(marker.replaced)}"
+        what += f" where {marker.where}" if marker.where else ""
+    for path in outputs:
+        common.say(f"wrote {path} ({what})", quiet=quiet)
+    if note is not None:
+        common.say(f"wrote {note}: how it was made, how to analyse it", quiet=quiet)
     if save is not None:
-        made.save(save)
-        common.say(f"wrote {save}, which contains {made.method.card.file}", quiet=quiet)
-    for column in made.schema_.left_out if made.schema_ else ():
+        common.say(f"wrote {save}, which contains {card.file}", quiet=quiet)
+    for column in release.left_out:
         common.say(f"left out: {column.name} ({column.kind}: {column.why})", quiet=quiet)
+
+
+def given_values(texts: Iterable[str]) -> dict[str, str | None] | None:
+    """Read ``A=VALUE`` pairs; a comma within a value is written twice.
+
+    Examples
+    --------
+    >>> given_values(["sex=F,age=30", "income="])
+    {'sex': 'F', 'age': '30', 'income': None}
+    """
+    given: dict[str, str | None] = {}
+    for text in texts:
+        for part in text.replace(",,", "\0").split(","):
+            name, equals, value = part.partition("=")
+            if not equals:
+                raise OptionError(f"--given {text}", hint="write --given A=VALUE, such as sex=F")
+            name = name.strip()
+            if name in given:
+                raise OptionError(f"--given names '{name}' twice", hint="give one value")
+            given[name] = value.strip().replace("\0", ",") or None
+    return given or None
 
 
 def replicate_paths(out: Path, replicates: int) -> list[Path]:

@@ -6,8 +6,9 @@ from typing import Any, Protocol, cast
 from understudy.comparison import Comparison
 from understudy.errors import OptionError
 from understudy.findings import Card, Finding
-from understudy.measures.fidelity import columns, marginals, moments
+from understudy.measures.fidelity import columns, detection, marginals, moments
 from understudy.measures.privacy import closest_record, distances, identical_matches
+from understudy.measures.utility import classification
 from understudy.schema import near
 
 
@@ -28,6 +29,8 @@ _ALL: tuple[Callable[..., Finding], ...] = (
     columns.hellinger,
     columns.relative_entropy,
     moments.moments,
+    detection.detection,
+    classification.classification,
     identical_matches.identical_matches,
     closest_record.closest_record,
     distances.neighbour_ratio,

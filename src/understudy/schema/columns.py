@@ -48,6 +48,10 @@ class Column:
         The facts that were read off the data; all others were declared by a person.
     why : str
         The choice of the kind, explained.
+    method : str, optional
+        The column method by which ``sequential`` draws the column.
+    predictors : tuple of str, optional
+        The columns that it is drawn from; none given: all that are drawn before it.
     """
 
     name: str
@@ -62,6 +66,8 @@ class Column:
     missing: bool = False
     inferred: frozenset[str] = frozenset()
     why: str = ""
+    method: str | None = None
+    predictors: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         place = f"schema: column '{self.name}'"
@@ -125,7 +131,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table, in order.
+    """The columns of a table, in order, and how they depend on each other.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+    visit : tuple of str, or "learnt"
+        The order in which sequential methods draw the columns; empty: the order of the table.
+    rules : tuple of str
+        What a column always is, such as ``spouse_age is missing where marital == 'single'``.
 
     Examples
     --------
@@ -135,6 +149,8 @@ class Schema:
     """
 
     columns: tuple[Column, ...]
+    visit: tuple[str, ...] | Literal["learnt"] = ()
+    rules: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -183,7 +199,8 @@ class Schema:
             **facts,  # type: ignore[arg-type]
             inferred=column.inferred - set(facts),
         )
-        return Schema(tuple(changed if c.name == name else c for c in self.columns))
+        columns = tuple(changed if c.name == name else c for c in self.columns)
+        return dataclasses.replace(self, columns=columns)
 
 
 def near(name: str, names: Iterable[str]) -> str:

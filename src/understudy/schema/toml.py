@@ -1,6 +1,7 @@
 """Schemas as TOML: written with the reasons, edited by people, read with care."""
 
 import tomllib
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ Schema of a table, read by `understudy ... --schema FILE`.
 kind: number, category, date, identifier, text or constant; identifiers and text are left out.
 levels: the values of a category; in a number or a date, the words that stand among the values.
 inferred: the facts that were read off the data. Once you have checked or changed a fact, delete
-its name from this list: it is then declared by you, and free under differential privacy."""
+its name from this list: it is then declared by you, and free under differential privacy.
+For sequential methods: method and predictors of a column; above the columns, visit = ["a", "b"]
+(or "learnt") is the order of drawing, and rules = ["a is missing where b == 'x'"]."""
 TYPES: dict[str, type] = {
     "name": str,
     "kind": str,
@@ -30,7 +33,10 @@ TYPES: dict[str, type] = {
     "unit": str,
     "missing": bool,
     "inferred": list,
+    "method": str,
+    "predictors": list,
 }
+TOP = ("version", "visit", "rules", "column")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -47,6 +53,10 @@ def dumps(schema: Schema) -> str:
     for line in HEADER.splitlines():
         document.add(tomlkit.comment(line))
     document.add("version", tomlkit.item(VERSION))
+    for key in ("visit", "rules"):
+        value = getattr(schema, key)
+        if value:
+            document.add(key, tomlkit.item(value if isinstance(value, str) else list(value)))
     columns = tomlkit.aot()
     for column in schema:
         table = tomlkit.table()
@@ -59,7 +69,7 @@ def dumps(schema: Schema) -> str:
 
 def _to_plain(column: Column) -> dict[str, Any]:
     plain: dict[str, Any] = {"name": column.name, "kind": column.kind}
-    for key in ("why", "stored", "decimals", "format", "time_zone", "unit"):
+    for key in ("why", "stored", "decimals", "format", "time_zone", "unit", "method"):
         value = getattr(column, key)
         if value not in (None, ""):
             plain[key] = value
@@ -69,6 +79,8 @@ def _to_plain(column: Column) -> dict[str, Any]:
         plain["levels"] = list(column.levels)
     if column.missing:
         plain["missing"] = True
+    if column.predictors is not None:
+        plain["predictors"] = list(column.predictors)
     if column.inferred:
         plain["inferred"] = [fact for fact in FACTS if fact in column.inferred]
     return plain
@@ -86,11 +98,9 @@ def loads(text: str, *, name: str = "schema") -> Schema:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SchemaError(f"{name}: {error}", hint="check the quotes and brackets there") from error
-    unknown = set(data) - {"version", "column"}
+    unknown = set(data) - set(TOP)
     if unknown:
-        raise SchemaError(
-            f"{name}: unknown key '{min(unknown)}'", hint=near(min(unknown), ["version", "column"])
-        )
+        raise SchemaError(f"{name}: unknown key '{min(unknown)}'", hint=near(min(unknown), TOP))
     if data.get("version", VERSION) != VERSION:
         raise SchemaError(
             f"{name}: version {data['version']} is not known here",
@@ -99,7 +109,33 @@ def loads(text: str, *, name: str = "schema") -> Schema:
     columns = data.get("column")
     if not isinstance(columns, list) or not columns:
         raise SchemaError(f"{name}: there are no columns", hint="add [[column]] tables")
-    return Schema(tuple(_from_plain(entry, name) for entry in columns))
+    made = tuple(_from_plain(entry, name) for entry in columns)
+    known = [column.name for column in made]
+    visit = data.get("visit", [])
+    if visit != "learnt":
+        visit = _texts(visit, "visit", 'visit = ["a", "b"], or "learnt"', name)
+        _refuse_unknown(visit, known, f"{name}: visit")
+        if len(set(visit)) < len(visit):
+            twice = next(column for column in visit if visit.count(column) > 1)
+            raise SchemaError(f"{name}: visit names '{twice}' twice", hint="name it once")
+    for column in made:
+        _refuse_unknown(
+            column.predictors or (), known, f"{name}: the predictors of column '{column.name}'"
+        )
+    rules = _texts(data.get("rules", []), "rules", "rules = [\"a is 0 where b == 'x'\"]", name)
+    return Schema(made, visit, rules)
+
+
+def _texts(value: Any, key: str, hint: str, file: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise SchemaError(f"{file}: {key} = {value!r} is no list of texts", hint=f"write {hint}")
+    return tuple(value)
+
+
+def _refuse_unknown(names: Iterable[str], known: list[str], place: str) -> None:
+    for name in names:
+        if name not in known:
+            raise SchemaError(f"{place} names the unknown column '{name}'", hint=near(name, known))
 
 
 def _from_plain(entry: Any, file: str) -> Column:
@@ -128,6 +164,10 @@ def _from_plain(entry: Any, file: str) -> Column:
             facts["bounds"] = (_bound_from_plain(low), _bound_from_plain(high))
         if "levels" in facts:
             facts["levels"] = tuple(_text(level) for level in facts["levels"])
+        if "predictors" in facts:
+            if not all(isinstance(other, str) for other in facts["predictors"]):
+                raise TypeError(f"predictors = {facts['predictors']!r}")
+            facts["predictors"] = tuple(facts["predictors"])
         facts["inferred"] = frozenset(facts.get("inferred", ()))
         return Column(**facts)
     except SchemaError as error:

@@ -10,6 +10,7 @@ from understudy.schema import near
 from understudy.synthesizers.base import Method, MethodCard, Synthesizer, restore
 from understudy.synthesizers.cart import Cart
 from understudy.synthesizers.controls import Bootstrap, Corrupt, Flip, Independent
+from understudy.synthesizers.sequential import Sequential
 
 __all__ = ["DEFAULT", "SYNTHESIZERS", "Method", "MethodCard", "Synthesizer", "load", "synthesizer"]
 
@@ -19,8 +20,14 @@ SYNTHESIZERS: dict[str, type[Method]] = {
     "flip": Flip,
     "corrupt": Corrupt,
     "cart": Cart,
+    "sequential": Sequential,
 }
 DEFAULT = "independent"
+KINDS: tuple[tuple[type, tuple[type, ...], str], ...] = (
+    (float, (float, int), "a number"),
+    (int, (int,), "a whole number"),
+    (bool, (bool,), "true or false"),
+)
 
 
 def synthesizer(
@@ -40,12 +47,11 @@ def synthesizer(
         if option not in known:
             raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))
         default = known[option]
-        if isinstance(default, float) and (
-            isinstance(value, bool) or not isinstance(value, int | float)
-        ):
-            raise OptionError(
-                f"{name}: {option} = {value!r} is not a number", hint=f"the default is {default}"
-            )
+        for kind, taken, what in KINDS:
+            if type(default) is kind and type(value) not in taken:
+                raise OptionError(
+                    f"{name}: {option} = {value!r} is not {what}", hint=f"the default is {default}"
+                )
     return Synthesizer(SYNTHESIZERS[name](**options), seed=seed, progress=progress)
 
 

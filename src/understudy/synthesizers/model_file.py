@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,10 +14,28 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.errors import DataError
-from understudy.tables import whole_file
 
 VERSION = 1
 EPOCH = (1980, 1, 1, 0, 0, 0)
+HEAD: dict[str, type] = {
+    "understudy": str,
+    "method": str,
+    "options": dict,
+    "seed": int,
+    "rows": int,
+    "schema": str,
+    "values": dict,
+}
+BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    KeyError,
+    ValueError,
+    RuntimeError,
+    OSError,
+    pl.exceptions.PolarsError,
+)
 
 
 @dataclass(frozen=True)
@@ -29,9 +48,9 @@ class State:
 
 
 def write_model(path: Path, head: Mapping[str, Any], state: State) -> None:
-    """Write a model; the file appears whole or not at all, and equal models give equal bytes."""
+    """Write a model; equal models give equal bytes."""
     document = {"understudy_model": VERSION, **head, "values": dict(state.values)}
-    with whole_file(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+    with zipfile.ZipFile(path, "w") as archive:
         _add(archive, "model.json", json.dumps(document, ensure_ascii=False, indent=1).encode())
         for name, array in state.arrays.items():
             buffer = io.BytesIO()
@@ -55,7 +74,7 @@ def read_model(path: Path) -> tuple[dict[str, Any], State]:
         raise DataError(f"{path}: there is no such model file", hint="check the path")
     try:
         with zipfile.ZipFile(path) as archive:
-            document = json.loads(archive.read("model.json"))
+            document = _read_head(archive, path)
             arrays, frames = {}, {}
             for name in archive.namelist():
                 content = io.BytesIO(archive.read(name))
@@ -63,14 +82,26 @@ def read_model(path: Path) -> tuple[dict[str, Any], State]:
                     arrays[name[7:-4]] = np.load(content, allow_pickle=False)
                 elif name.startswith("frames/"):
                     frames[name[7:-6]] = pl.read_ipc(content)
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError, pl.exceptions.PolarsError) as error:
+    except BROKEN as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise DataError(
-            f"{path}: this is not a whole model file ({error})",
+            f"{path}: this is not a whole model file ({reason})",
             hint="give a file written by --save",
         ) from error
-    version = document.get("understudy_model")
+    return document, State(document.pop("values"), arrays, frames)
+
+
+def _read_head(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
+    document = json.loads(archive.read("model.json"))
+    if not isinstance(document, dict) or "understudy_model" not in document:
+        raise ValueError("model.json is of another program")
+    version = document["understudy_model"]
     if version != VERSION:
         raise DataError(
-            f"{path}: a model file of version {version}", hint=f"this program reads {VERSION}"
+            f"{path}: a model file of version {version}",
+            hint=f"this program reads version {VERSION}; fit the model again",
         )
-    return document, State(document.pop("values"), arrays, frames)
+    for name, kind in HEAD.items():
+        if not isinstance(document.get(name), kind):
+            raise ValueError(f"model.json has no {name}")
+    return document

@@ -1,20 +1,36 @@
 """Tables: read, write, convert, split."""
 
-from understudy.tables.files import FORMATS, format_of, read_file, whole_file, write_file
+from understudy.tables.conditions import Condition
+from understudy.tables.files import FORMATS, format_of, read_file
 from understudy.tables.frames import Taken, take_in
+from understudy.tables.markers import Marker, read_marker, sidecar
+from understudy.tables.output import (
+    WholeFiles,
+    check_writable,
+    whole_file,
+    write_batches,
+    write_file,
+)
 from understudy.tables.splitting import holdout_rows, split
 from understudy.tables.table import Table, names_of
 
 __all__ = [
     "FORMATS",
+    "Condition",
+    "Marker",
     "Table",
     "Taken",
+    "WholeFiles",
+    "check_writable",
     "format_of",
     "holdout_rows",
     "names_of",
     "read_file",
+    "read_marker",
+    "sidecar",
     "split",
     "take_in",
     "whole_file",
+    "write_batches",
     "write_file",
 ]

@@ -1,4 +1,4 @@
-"""Tables from and to files, by extension: CSV, CSV.gz, TSV, Parquet, Arrow, Excel.
+"""Tables from files, by extension: CSV, CSV.gz, TSV, Parquet, Arrow, Excel.
 
 Text files are read as text, every cell as it is written: what a column means is the schema's
 business. An empty cell and the usual marks (``NA``, ``NaN``, ``null`` …) are missing values.
@@ -6,13 +6,10 @@ business. An empty cell and the usual marks (``NA``, ``NaN``, ``null`` …) are 
 
 import csv
 import gzip
-import os
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 import polars as pl
 
@@ -230,73 +227,3 @@ _READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
     "arrow": _read_arrow,
     "excel": _read_excel,
 }
-
-
-def write_file(frame: pl.DataFrame, path: Path) -> None:
-    """Write a table to a file; it appears whole or not at all."""
-    form = format_of(path)
-    if path.suffix.lower() == ".xls":
-        raise OptionError(f"{path}: .xls can be read but not written", hint="use .xlsx")
-    if form == "excel":
-        need("xlsxwriter", extra="excel")
-    with whole_file(path) as temporary:
-        if form == "csv":
-            delimiter = "\t" if ".tsv" in path.name.lower() else ","
-            if path.name.lower().endswith(".gz"):
-                with temporary.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
-                    frame.write_csv(cast("IO[bytes]", file), separator=delimiter)
-            else:
-                frame.write_csv(temporary, separator=delimiter)
-        elif form == "parquet":
-            frame.write_parquet(temporary)
-        elif form == "arrow":
-            frame.write_ipc(temporary)
-        else:
-            frame.write_excel(temporary)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Hand out a temporary path beside the target, and move it there when all went well.
-
-    A link is followed. What is no ordinary file (a device, a pipe) is written to directly.
-    """
-    path = path.resolve() if path.is_symlink() else path
-    if path.exists() and not path.is_file():
-        if path.is_dir():
-            raise DataError(f"{path}: this is a folder", hint="give the path of a file")
-        try:
-            yield path
-        except OSError as error:
-            raise DataError(
-                f"{path}: cannot be written: {error.strerror}", hint="is there space left?"
-            ) from error
-        return
-    if not path.parent.is_dir():
-        raise DataError(f"{path}: there is no folder '{path.parent}'", hint="make the folder first")
-    try:
-        handle, name = tempfile.mkstemp(prefix=".understudy-", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
-    except OSError as error:
-        raise DataError(
-            f"{path}: cannot be written: {error.strerror}",
-            hint="check the folder's rights and space",
-        ) from error
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise DataError(
-            f"{path}: cannot be written: {reason}", hint="is there space left?"
-        ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

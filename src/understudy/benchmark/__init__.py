@@ -1,0 +1,276 @@
+"""Split, synthesize, assess, over methods and splits."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import polars as pl
+
+from understudy._version import __version__
+from understudy.assessment import check_options
+from understudy.benchmark.result import Benchmark
+from understudy.comparison import Progress, silent, stream
+from understudy.engines import MemorySource
+from understudy.errors import DataError, OptionError
+from understudy.measures import MEASURES
+from understudy.schema import dumps, near
+from understudy.synthesizers import SYNTHESIZERS, synthesizer
+from understudy.tables import Table, split, whole_file
+
+__all__ = ["MEASURED", "Benchmark", "benchmark"]
+
+MEASURED = (
+    "fidelity.univariate",
+    "fidelity.bivariate",
+    "fidelity.trivariate",
+    "fidelity.detection",
+    "utility.classification",
+    "privacy.identical_matches",
+    "privacy.closest_record",
+)
+FEWEST_ROWS = 40
+HERE = str(Path(__file__).parents[2])
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What all cells of a benchmark share."""
+
+    real: Table
+    control: Table | None
+    options: Mapping[str, Mapping[str, Any]]
+    target: str | None
+    rows: int | None
+    seed: int
+    digest: str
+
+    def cell(self, method: str, number: int) -> dict[str, Any]:
+        """Describe one cell; its key tells whether it was done before."""
+        cell = {
+            "understudy": __version__,
+            "method": method,
+            "options": dict(self.options.get(method, {})),
+            "split": number,
+            "seed": int(stream(self.seed, "benchmark", str(number)).integers(2**31)),
+            "rows": self.rows,
+            "target": self.target,
+            "measures": [
+                m for m in MEASURED if self.target or "target" not in MEASURES[m].card.needs
+            ],
+            "measure_options": {n: dict(o) for n, o in self.options.items() if n in MEASURES},
+        }
+        text = json.dumps([cell, self.digest], sort_keys=True, default=str)
+        return {**cell, "key": hashlib.sha256(text.encode()).hexdigest()}
+
+    def halves(self, number: int, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Give the rows to fit and the control: halves, or the two tables, swapped in turn."""
+        if self.control is None:
+            fit, control = split(self.real.modelled, holdout=0.5, seed=seed)
+            return fit, control
+        pair = self.real.modelled, self.control.modelled
+        return pair if number % 2 else (pair[1], pair[0])
+
+
+def benchmark(
+    train: Any,
+    *,
+    methods: Sequence[str],
+    splits: int = 10,
+    holdout: Any = None,
+    target: str | None = None,
+    rows: int | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    schema: Any = None,
+    out: str | Path | None = None,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Benchmark:
+    """Try methods on splits of real data, each in a process of its own.
+
+    Parameters
+    ----------
+    train, holdout : path or frame
+        With a holdout, odd splits fit the training table and even ones the holdout, the other
+        being the control; without, each split cuts the training table into random halves.
+    methods : names of methods
+    splits : int
+    target : name of a column, optional
+        What is to be predicted; without it prediction is not measured.
+    rows : int, optional
+        Synthetic rows; as many as the control has if not given.
+    options : mapping, optional
+        Options by name of the method or measure: ``{"flip": {"p": 0.2}}``.
+    schema : Schema or path, optional
+    out : path of a folder, optional
+        Finished cells are kept there and not done again by a later run on the same data with
+        the same options, seed and version. It holds figures, no rows.
+    seed : int
+    progress : callable, optional
+        Called with (label, done, total).
+
+    Returns
+    -------
+    Benchmark
+        A method that fails is in it, with its reason.
+    """
+    names = _checked(methods, options or {}, splits, rows)
+    real = Table.of(train, schema, name="training table").with_rows()
+    control = None
+    if holdout is not None:
+        control = Table.of(holdout, real.schema, name="holdout").with_rows()
+    elif real.height < FEWEST_ROWS:
+        raise DataError(
+            f"{real.name}: {real.height} rows are too few to split",
+            hint=f"give at least {FEWEST_ROWS} rows",
+        )
+    if target is not None and target not in real.schema.modelled:
+        raise OptionError(
+            f"target: there is no column '{target}'", hint=near(target, real.schema.modelled)
+        )
+    plan = _Plan(real, control, options or {}, target, rows, seed, _digest(real, control))
+    folder = None if out is None else Path(out)
+    done = list(_cells(plan, names, splits, folder, progress))
+    progress("done", len(done), len(done))
+    provenance = {
+        "understudy": __version__,
+        "seed": seed,
+        "splits": splits,
+        "swapped": control is not None,
+        "target": target,
+        "rows": rows,
+        "train": {"rows": real.height, "columns": len(real.schema)},
+        "holdout": None if control is None else {"rows": control.height},
+        "options": {name: dict(given) for name, given in (options or {}).items()},
+    }
+    return Benchmark(tuple(done), provenance)
+
+
+def _checked(
+    methods: Iterable[str],
+    options: Mapping[str, Mapping[str, Any]],
+    splits: int,
+    rows: int | None,
+) -> list[str]:
+    """Refuse, before any work is done, what cannot be run."""
+    names = list(dict.fromkeys(methods))
+    if not names:
+        raise OptionError("there is no method to try", hint=f"there are: {', '.join(SYNTHESIZERS)}")
+    if splits < 1:
+        raise OptionError(f"splits = {splits}", hint="use at least 1")
+    if rows is not None and rows < 1:
+        raise OptionError(f"rows = {rows}", hint="ask for at least 1 row")
+    for name in names:
+        synthesizer(name, **options.get(name, {}))
+    others = {name: given for name, given in options.items() if name not in names}
+    for name in others:
+        if name in SYNTHESIZERS:
+            raise OptionError(f"'{name}' has options but is not among the methods", hint="add it")
+        if name not in MEASURES:
+            raise OptionError(
+                f"there is no method or measure '{name}'", hint=near(name, [*names, *MEASURES])
+            )
+    check_options(others)
+    try:
+        json.dumps(options, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise OptionError(
+            f"an option is no plain value: {error}", hint="use numbers, texts and lists of them"
+        ) from error
+    return names
+
+
+def _digest(real: Table, control: Table | None) -> str:
+    tables = [real] if control is None else [real, control]
+    contents = [MemorySource(table).digest(b"benchmark") for table in tables]
+    text = "\n".join([*contents, dumps(real.schema)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _cells(
+    plan: _Plan, names: Sequence[str], splits: int, folder: Path | None, progress: Progress
+) -> Iterator[Mapping[str, Any]]:
+    """Do the cells one after the other, split by split; skip those done before."""
+    total = splits * len(names)
+    with tempfile.TemporaryDirectory(prefix="understudy-") as temporary:
+        for number in range(1, splits + 1):
+            written: Path | None = None
+            for place, name in enumerate(names):
+                cell = plan.cell(name, number)
+                progress(
+                    f"{name}, split {number} of {splits}", (number - 1) * len(names) + place, total
+                )
+                kept = _kept(folder, cell)
+                if kept is not None:
+                    yield kept
+                    continue
+                if written is None:
+                    written = _write_halves(plan, number, cell["seed"], Path(temporary))
+                result = {**cell, **_run(cell, written)}
+                if folder is not None:
+                    with whole_file(_place(folder, cell)) as file:
+                        file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+                yield result
+
+
+def _write_halves(plan: _Plan, number: int, seed: int, folder: Path) -> Path:
+    for name, part in zip(("train", "control"), plan.halves(number, seed), strict=True):
+        part.write_ipc(folder / f"{name}.arrow")
+    (folder / "schema.toml").write_text(dumps(plan.real.schema), encoding="utf-8")
+    return folder
+
+
+def _place(folder: Path, cell: Mapping[str, Any]) -> Path:
+    return folder / f"{cell['method']}-{cell['split']:03d}.json"
+
+
+def _kept(folder: Path | None, cell: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Read a cell that an earlier run finished; one that failed is tried again."""
+    if folder is None or not _place(folder, cell).is_file():
+        return None
+    try:
+        kept = json.loads(_place(folder, cell).read_text(encoding="utf-8"))
+    except ValueError:
+        return None
+    same = isinstance(kept, dict) and kept.get("key") == cell["key"] and kept.get("status") == "ok"
+    return kept if same else None
+
+
+def _run(cell: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Run a cell in a process of its own; if that dies, say how."""
+    answer = folder / "answer.json"
+    answer.unlink(missing_ok=True)
+    (folder / "cell.json").write_text(json.dumps(cell), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "understudy.benchmark.cell", str(folder)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([HERE, *filter(None, sys.path)])},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if answer.is_file():
+        made: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+        return made
+    last = (done.stderr.strip().splitlines() or ["it left no message"])[-1]
+    how = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
+    return {"status": "failed", "reason": f"the process ended with {how}: {last}"}
+
+
+class _Callable(ModuleType):
+    """Importing ``understudy.benchmark`` puts the module in the place of ``us.benchmark``."""
+
+    def __call__(self, *tables: Any, **options: Any) -> Benchmark:
+        return benchmark(*tables, **options)
+
+
+sys.modules[__name__].__class__ = _Callable

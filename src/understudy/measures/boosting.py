@@ -1,0 +1,75 @@
+"""Gradient boosting on features, and the area under the ROC curve of its scores."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.comparison import Progress
+
+Scores = NDArray[np.float64]
+T = TypeVar("T")
+
+
+def boosted(
+    rows: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    is_category: NDArray[np.bool_],
+    *,
+    iterations: int,
+) -> Any:
+    """Fit scikit-learn's histogram boosting: trees of 31 leaves, rate 0.1, ridge 1."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    model = HistGradientBoostingClassifier(
+        max_iter=iterations,
+        early_stopping=False,
+        l2_regularization=1.0,
+        categorical_features=is_category if is_category.any() else None,
+        random_state=0,
+    )
+    empty = np.isnan(rows).all(axis=0)
+    return model.fit(np.where(empty, 0.0, rows) if empty.any() else rows, labels)
+
+
+def one_by_one(work: Callable[[int], T], times: int, progress: Progress, label: str) -> Iterator[T]:
+    """Do pieces of work with boosting on one core: the quickest way if others work there too.
+
+    Boosting in several threads of Python is out of the question: scikit-learn changes the filters
+    of warnings, which all threads share.
+    """
+    import sklearn.ensemble  # noqa: F401  loads OpenMP, which can only then be limited
+    from threadpoolctl import threadpool_limits
+
+    for number in range(times):
+        with threadpool_limits(1, user_api="openmp"):
+            made = work(number)
+        progress(label, number + 1, times)
+        yield made
+
+
+def auc(scores: Scores, positive: NDArray[np.bool_]) -> tuple[float, Scores]:
+    """Give the area under the ROC curve and what each row contributes to its error.
+
+    The sum of the squared contributions is DeLong's variance; rows that belong together are
+    summed before squaring (Obuchowski 1997).
+
+    Examples
+    --------
+    >>> value, contributions = auc(np.array([0.1, 0.4, 0.35, 0.8]),
+    ...                            np.array([False, False, True, True]))
+    >>> value, float((contributions**2).sum())
+    (0.75, 0.0625)
+    """
+    from scipy.stats import rankdata
+
+    above, below = int(positive.sum()), int((~positive).sum())
+    ranks = rankdata(scores)
+    won = (ranks[positive] - rankdata(scores[positive])) / below
+    lost = 1 - (ranks[~positive] - rankdata(scores[~positive])) / above
+    value = float(won.mean())
+    contributions = np.empty(len(scores))
+    contributions[positive] = (won - value) / above
+    contributions[~positive] = (lost - value) / below
+    return value, contributions

@@ -1,0 +1,1 @@
+"""Whether an analyst reaches the same conclusion on the synthetic table."""

@@ -1,0 +1,122 @@
+"""A benchmark on the terminal: a table where it fits, a block for each method where it does not."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any
+
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from understudy.report import words
+
+GAP = 2
+REFERENCE = "reference"
+COSTS = {
+    "fit, CPU": ("fit", "cpu_seconds", "s"),
+    "fit, wall": ("fit", "wall_seconds", "s"),
+    "fit, peak memory": ("fit", "peak_mib", "MiB"),
+    "sampling, CPU": ("sample", "cpu_seconds", "s"),
+    "sampling, wall": ("sample", "wall_seconds", "s"),
+    "sampling, peak memory": ("sample", "peak_mib", "MiB"),
+}
+READING = (
+    "Mean ± standard deviation over splits. The reference is what fresh real rows get. Seconds "
+    "are without compiling: a run on a small piece of the table comes first. Memory is that of "
+    "the whole process."
+)
+
+
+def show(data: Mapping[str, Any], *, file: IO[str], width: int | None = None) -> None:
+    """Print a benchmark's dict to a file or a terminal."""
+    console = Console(file=file, width=width, markup=False, emoji=False, highlight=False)
+    for piece in _pieces(data, console.width):
+        console.print(piece)
+
+
+def around(found: Mapping[str, Any] | None, unit: str = "") -> str:
+    """Print mean and spread with as many digits as the spread has meaning.
+
+    Examples
+    --------
+    >>> around({"mean": 0.0058, "sd": 0.0002}, "fraction"), around({"mean": 1.5, "sd": None}, "s")
+    ('0.58 ± 0.02 %', '1.5 s')
+    """
+    if found is None or found.get("mean") is None:
+        return words.NONE
+    mean, sd = found["mean"], found.get("sd")
+    if unit == "fraction":
+        return words.percent(mean) if sd is None else f"{100 * mean:.2f} ± {100 * sd:.2f} %"
+    if unit == "AUC":
+        return f"{mean:.4f}" if sd is None else f"{mean:.4f} ± {sd:.4f}"
+    text = words.significant(mean) if sd is None else f"{mean:.2f} ± {sd:.2f}"
+    if unit == "MiB":
+        text = f"{mean:,.0f}" if sd is None else f"{mean:,.0f} ± {sd:,.0f}"
+    return f"{text} {unit}".strip()
+
+
+def _pieces(data: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
+    methods, good = data["methods"], [m for m in data["methods"] if m["splits"]]
+    columns = {m["method"]: _column(m, data) for m in good}
+    if good:
+        reference = {name: around(f, f["unit"]) for name, f in data["references"].items()}
+        labels = list(dict.fromkeys(label for column in columns.values() for label in column))
+        table = _table(labels, {**columns, REFERENCE: reference})
+        if _width(labels, {**columns, REFERENCE: reference}) <= width:
+            yield table
+        else:
+            for name, column in columns.items():
+                yield Text(words.visible(name), style="bold")
+                for label, text in column.items():
+                    beside = reference.get(label)
+                    yield _indented(
+                        f"{label}  {text}" + (f"  reference {beside}" if beside else "")
+                    )
+        yield Text("")
+        yield Text(READING, style="dim")
+    for method in methods:
+        if method["failed"]:
+            total = method["failed"] + method["splits"]
+            yield Text("")
+            yield Text(
+                f"{words.visible(method['method'])} failed on {method['failed']} of {total} splits",
+                style="bold magenta",
+            )
+            yield from (_indented(words.visible(reason)) for reason in method["reasons"])
+        for note in method["notes"]:
+            yield Text(f"{words.visible(method['method'])}: {words.visible(note)}")
+
+
+def _column(method: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, str]:
+    """Give what is printed of a method; some splits flagged is said by a number."""
+    made = {}
+    for name in data["references"]:
+        found = method["measures"].get(name)
+        text = around(found, found["unit"] if found else "")
+        partly = found and 0 < found["splits"] < method["splits"]
+        made[name] = f"{text} ({found['splits']} splits)" if found and partly else text
+    for label, (phase, cost, unit) in COSTS.items():
+        made[label] = around(method[phase][cost], unit)
+    return made
+
+
+def _width(labels: Sequence[str], columns: Mapping[str, Mapping[str, str]]) -> int:
+    sizes = [max(map(cell_len, labels))]
+    for name, column in columns.items():
+        sizes.append(max(cell_len(words.visible(name)), *map(cell_len, column.values()), 0))
+    return sum(sizes) + GAP * (len(sizes) - 1)
+
+
+def _table(labels: Sequence[str], columns: Mapping[str, Mapping[str, str]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), collapse_padding=True)
+    table.add_column("", no_wrap=True)
+    for name in columns:
+        table.add_column(Text(words.visible(name), style="bold"), justify="right", no_wrap=True)
+    for label in labels:
+        table.add_row(label, *(column.get(label, "") for column in columns.values()))
+    return table
+
+
+def _indented(text: str) -> Padding:
+    return Padding(Text(text, overflow="fold"), (0, 0, 0, GAP), expand=False)

@@ -1,0 +1,122 @@
+"""What a column method learns: a sampler, made of plain arrays, that draws given predictors."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.synthesizers.columns.given import Floats, Given
+
+BLOCK = 1 << 22
+RESIDUAL_GROUPS = 20
+
+
+class Sampler(Protocol):
+    """Draws a code or a number for each row; every field is an array."""
+
+    def draw(self, given: Given, rng: np.random.Generator) -> Floats:
+        """Draw for each row."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of the column methods; see ``Sequential``."""
+
+    minbucket: int = 5
+    cp: float = 1e-8
+    smooth: bool = False
+    proper: bool = False
+    classes: bool = False
+    spike: float = 1.0
+    trees: int = 30
+    donors: int = 5
+    hidden: tuple[int, int] = (64, 64)
+    rounds: int = 60
+
+
+Fit = Callable[[Given, Floats, Settings, np.random.Generator], Sampler]
+
+
+@dataclass(frozen=True)
+class ColumnMethod:
+    """How a column is drawn: fitted on codes (categories), and on numbers.
+
+    ``codes_are_numbers``: a small domain of numbers is drawn as numbers, not as a category.
+    ``k_class``: numbers can be drawn as classes, one for each distinct value.
+    ``posterior``: proper synthesis of numbers draws the coefficients, not the rows.
+    """
+
+    classes: Fit
+    numbers: Fit
+    codes_are_numbers: bool = False
+    k_class: bool = False
+    posterior: bool = False
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Values of training rows, drawn whatever the predictors are."""
+
+    donors: Floats
+
+    def draw(self, given: Given, rng: np.random.Generator) -> Floats:
+        """Draw what a random training row holds."""
+        return self.donors[np.floor(rng.random(len(given)) * len(self.donors)).astype(np.int64)]
+
+
+def fit_pool(given: Given, target: Floats, settings: Settings, rng: np.random.Generator) -> Sampler:
+    """Keep the values."""
+    return Pool(target)
+
+
+def draw_codes(
+    logits: Callable[[Given], Any], codes: Floats, given: Given, rng: np.random.Generator
+) -> Floats:
+    """Draw from the multinomial of each row, block by block; ``logits`` gives its logarithm."""
+    step = max(1, BLOCK // max(len(codes), given.table.shape[1], 1))
+    made = np.empty(len(given))
+    for start in range(0, len(given), step):
+        block = slice(start, start + step)
+        heights = np.cumsum(softmax(logits(given.take(block))), axis=1)
+        level = rng.random(len(heights)) * heights[:, -1]
+        place = (heights <= level[:, None]).sum(axis=1)
+        made[block] = codes[np.minimum(place, len(codes) - 1)]
+    return made
+
+
+def softmax(logits: Any) -> Any:
+    """Turn logarithms into shares."""
+    made = np.exp(logits - logits.max(axis=1, keepdims=True))
+    made /= made.sum(axis=1, keepdims=True)
+    return made
+
+
+def group_residuals(predicted: Floats, residuals: Floats) -> tuple[Floats, Floats]:
+    """Group residuals by the prediction, in order within; give them and where groups begin."""
+    order = np.argsort(predicted, kind="stable")
+    edges = _edges(len(order), max(1, min(RESIDUAL_GROUPS, len(order) // 20)))
+    made = np.concatenate([np.sort(residuals[p]) for p in np.split(order, edges[1:-1])])
+    return made, predicted[order][edges[1:-1]]
+
+
+def draw_residuals(
+    predicted: Floats, residuals: Floats, begins: Floats, rng: np.random.Generator
+) -> Floats:
+    """Draw for each row between the residuals of two training rows that are predicted alike."""
+    edges = _edges(len(residuals), len(begins) + 1)
+    group = np.searchsorted(begins, predicted, side="right")
+    place = edges[group] + rng.random(len(predicted)) * (edges[group + 1] - edges[group] - 1)
+    low = np.floor(place).astype(np.int64)
+    high = np.minimum(low + 1, len(residuals) - 1)
+    return residuals[low] + (place - low) * (residuals[high] - residuals[low])
+
+
+def _edges(rows: int, groups: int) -> NDArray[np.int64]:
+    return np.linspace(0, rows, groups + 1).astype(np.int64)
+
+
+def arrays_of(sampler: Sampler) -> dict[str, NDArray[Any]]:
+    """Give what a sampler is made of."""
+    return {f.name: getattr(sampler, f.name) for f in fields(sampler)}  # type: ignore[arg-type]

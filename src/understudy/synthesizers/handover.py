@@ -1,0 +1,102 @@
+"""A release on its way to disk: replicates, batch by batch, with the marker and the README."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from understudy.errors import OptionError
+from understudy.schema import Column
+from understudy.synthesizers.base import Synthesizer
+from understudy.synthesizers.given import given_condition
+from understudy.synthesizers.partial import Replacement
+from understudy.synthesizers.readme import readme
+from understudy.tables import Marker, Table, WholeFiles, format_of, sidecar, write_batches
+from understudy.tables.markers import KEY, read_note
+
+
+@dataclass(frozen=True)
+class Release:
+    """What is to be written: the batches of each replicate, and what is said about them."""
+
+    made: Synthesizer
+    marker: Marker
+    batches: Callable[[int], Iterable[pl.DataFrame]]
+    left_out: tuple[Column, ...]
+    learnt_elsewhere: bool = False
+
+    @classmethod
+    def of_rows(
+        cls,
+        made: Synthesizer,
+        rows: int | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        train: Table | None = None,
+    ) -> "Release":
+        """Take whole rows from a fitted synthesizer.
+
+        With the training table, a method that draws its own model (proper synthesis) draws
+        another for each replicate.
+        """
+        schema = made.fitted
+        shown = None if given is None else str(given_condition(given, schema))
+
+        def batches(number: int) -> Iterator[pl.DataFrame]:
+            if number and train is not None and made.is_proper:
+                made.fit(train, replicate=number)
+            return made.batches(rows, replicate=number, given=given)
+
+        count = made.rows_ if rows is None else rows
+        marker = Marker(made.method.card.name, count, given=shown)
+        return cls(made, marker, batches, schema.left_out)
+
+    @classmethod
+    def of_replacement(cls, made: Replacement) -> "Release":
+        """Take records of which some columns are drawn anew."""
+        real = made.real
+        marker = Marker(
+            made.made.method.card.name,
+            real.height,
+            kind="partially synthetic",
+            aligned=True,
+            replaced=made.columns,
+            where=None if made.where is None else str(made.where),
+        )
+        left_out = tuple(c for c in real.schema.left_out if c.name in real.frame.columns)
+        return cls(made.made, marker, lambda n: [made.table(n)], left_out, made.learnt_elsewhere)
+
+    def write(
+        self, outputs: Sequence[Path], *, note: Path | None = None, save: Path | None = None
+    ) -> None:
+        """Write the replicates, the README and the model: all of them or none."""
+        marker, method = replace(self.marker, replicates=len(outputs)), self.made.method
+        with WholeFiles() as files:
+            if save is not None:
+                self.made.write(files.add(save))
+            for number, path in enumerate(outputs):
+                inside = replace(marker, replicate=number + 1).to_json()
+                batches = self.batches(number)
+                write_batches(batches, files.add(path), like=path, metadata={KEY: inside})
+            if note is not None:
+                names = tuple(path.name for path in outputs)
+                marker = replace(marker, replicate=1 if len(names) == 1 else None, files=names)
+                text = readme(
+                    marker,
+                    method.card,
+                    proper=self.made.is_proper,
+                    learnt_elsewhere=self.learnt_elsewhere,
+                )
+                files.add(note).write_text(text, encoding="utf-8")
+
+
+def note_for(out: Path) -> Path | None:
+    """Give the place of the README; a Parquet file needs none, a pipe can have none."""
+    if format_of(out) == "parquet" or (out.exists() and not out.is_file()):
+        return None
+    note = sidecar(out)
+    if note.is_file() and read_note(note) is None:
+        raise OptionError(f"{note} is not ours and would be overwritten", hint="name another file")
+    return note

@@ -1,0 +1,232 @@
+"""Partial synthesis: some columns drawn anew given the others, every record in its place."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, cast
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.comparison import Progress, silent, stream
+from understudy.errors import DataError, OptionError
+from understudy.schema import Schema, near
+from understudy.synthesizers import DEFAULT, SYNTHESIZERS, options_of, synthesizer
+from understudy.synthesizers.base import Synthesizer
+from understudy.tables import Condition, Table
+
+FALLBACK = "cart"
+
+
+class Completes(Protocol):
+    """A method that can draw the columns that it does not keep."""
+
+    def complete(self, kept: Table, rng: np.random.Generator) -> pl.DataFrame:
+        """Give all columns for these rows: the kept ones untouched, the others drawn."""
+
+
+def can_complete(method: str) -> bool:
+    """Whether a method draws some columns given others."""
+    known = SYNTHESIZERS.get(method)
+    return known is not None and hasattr(known, "complete") and "keep" in options_of(known)
+
+
+def default_method() -> str:
+    """Name the method for partial synthesis: the default one, if it can."""
+    return DEFAULT if can_complete(DEFAULT) else FALLBACK
+
+
+def replace(
+    real: Any,
+    columns: Sequence[str],
+    *,
+    where: str | Condition | None = None,
+    train_on: Any = None,
+    method: str | None = None,
+    replicates: int | None = None,
+    schema: Any = None,
+    seed: int = 0,
+    progress: Progress = silent,
+    **options: Any,
+) -> Any:
+    """Draw columns of a table anew, given its other columns; row i stays the same person.
+
+    Parameters
+    ----------
+    real : path or frame
+        The records. All columns but those named are kept as they are; identifiers and free text
+        are dropped.
+    columns : names
+        What is drawn, in this order.
+    where : condition, optional
+        Only records that meet it are changed, such as ``"income > 70000 or age < 26"``. The
+        model then learns from such records alone.
+    train_on : path or frame, optional
+        Other records to learn from; without it the model learns from the table itself.
+    method, seed, options
+        As in ``synthesizer``; the method must be able to complete records.
+    replicates : int, optional
+        How many tables; without it, one table and no list.
+
+    Examples
+    --------
+    >>> real = pl.DataFrame({"sex": ["f", "m"] * 20, "age": [20, 31, 31, 64] * 10})
+    >>> replace(real, ["age"], where="sex == f", method="cart")["sex"].equals(real["sex"])
+    True
+    """
+    if replicates is not None and replicates < 1:
+        raise OptionError(f"replicates = {replicates}", hint="ask for 1 or more")
+    made = Replacement.of(
+        real,
+        columns,
+        where=where,
+        train_on=train_on,
+        method=method,
+        schema=schema,
+        seed=seed,
+        progress=progress,
+        options=options,
+    )
+    tables = [made.real.give_back(made.table(number)) for number in range(replicates or 1)]
+    return tables[0] if replicates is None else tables
+
+
+def able(name: str) -> str:
+    """Insist on a method that can complete records."""
+    if name in SYNTHESIZERS and not can_complete(name):
+        others = [other for other in SYNTHESIZERS if can_complete(other)]
+        raise OptionError(
+            f"the method '{name}' cannot replace single columns", hint=f"use {', '.join(others)}"
+        )
+    return name
+
+
+@dataclass
+class Replacement:
+    """Records of which some columns are drawn anew, and the model that draws them."""
+
+    real: Table
+    columns: tuple[str, ...]
+    where: Condition | None
+    chosen: NDArray[np.bool_]
+    train: Table
+    made: Synthesizer
+    learnt_elsewhere: bool = False
+    fitted_: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        real: Any,
+        columns: Sequence[str],
+        *,
+        where: str | Condition | None = None,
+        train_on: Any = None,
+        method: str | None = None,
+        schema: Any = None,
+        seed: int = 0,
+        progress: Progress = silent,
+        options: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Check what is asked for, before any work is done."""
+        name = able(method or default_method())
+        given = dict(options or {})
+        if "keep" in given:
+            raise OptionError(f"{name}: keep is what is not replaced", hint="leave it out")
+        condition = Condition.parse(where) if isinstance(where, str) else where
+        table = Table.of(real, schema, name="training table").with_rows()
+        names = check_columns(columns, table.schema)
+        kept = tuple(n for n in table.schema.modelled if n not in names)
+        made = synthesizer(name, seed=seed, progress=progress, **{**given, "keep": kept})
+        source = table
+        if train_on is not None:
+            source = Table.of(train_on, table.schema, name="table to learn from").with_rows()
+        columns_in_order = tuple(table.schema[n] for n in (*kept, *names))
+        ordered = dataclasses.replace(table.schema, columns=columns_in_order, visit=())
+        rows = source.frame.filter(_chosen(source, condition)).select(ordered.names)
+        train = Table(rows, ordered, source.name)
+        chosen = _chosen(table, condition)
+        return cls(table, names, condition, chosen, train, made, train_on is not None)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The columns that stay as they are."""
+        return tuple(n for n in self.real.schema.modelled if n not in self.columns)
+
+    def table(self, replicate: int = 0) -> pl.DataFrame:
+        """Draw one replicate: all records, in their order."""
+        self._fit(replicate)
+        schema = self.train.schema
+        rows = self.real.frame.filter(self.chosen).select(self.kept)
+        kept = Table(rows, Schema(tuple(schema[n] for n in self.kept)), self.real.name)
+        rng = stream(self.made.seed, self.made.method.card.name, "complete", str(replicate))
+        drawn = cast("Completes", self.made.method).complete(kept, rng)
+        frame = self.real.modelled
+        places = np.flatnonzero(self.chosen)
+        return frame.with_columns(_put(frame[name], places, drawn[name]) for name in self.columns)
+
+    def _fit(self, replicate: int) -> None:
+        """Fit once; a method that draws its own model (proper synthesis), for each replicate."""
+        wanted = replicate if self.made.is_proper else 0
+        if self.fitted_ != wanted:
+            self.made.fit(self.train, replicate=wanted)
+            self.fitted_ = wanted
+
+
+def all_but(keep: Sequence[str], schema: Schema) -> tuple[str, ...]:
+    """Name the columns to be replaced, in the order of visit, if these are to be kept."""
+    for name in keep:
+        if name not in schema.modelled:
+            why = "is left out of synthesis" if name in schema else "does not exist"
+            raise OptionError(f"keep: the column '{name}' {why}", hint=near(name, schema.modelled))
+    visit = () if isinstance(schema.visit, str) else schema.visit
+    others = tuple(n for n in dict.fromkeys((*visit, *schema.modelled)) if n not in keep)
+    if not others:
+        raise OptionError(
+            "keep: every column would be kept, none replaced", hint="keep fewer columns"
+        )
+    return others
+
+
+def check_columns(columns: Sequence[str], schema: Schema) -> tuple[str, ...]:
+    """Check the names of columns to be replaced: some of those modelled, not all."""
+    if isinstance(columns, str):
+        columns = [columns]
+    for name in columns:
+        if name not in schema.modelled:
+            why = "is left out of synthesis" if name in schema else "does not exist"
+            raise OptionError(
+                f"replace: the column '{name}' {why}", hint=near(name, schema.modelled)
+            )
+    names = tuple(dict.fromkeys(columns))
+    if not names:
+        raise OptionError("replace: no column is named", hint="name the columns to be drawn anew")
+    if len(names) < len(columns):
+        twice = next(n for n in names if list(columns).count(n) > 1)
+        raise OptionError(f"replace: the column '{twice}' stands twice", hint="name it once")
+    if len(names) == len(schema.modelled):
+        raise OptionError(
+            "replace: every column would be replaced, none kept",
+            hint="for a fully synthetic table, leave this out",
+        )
+    return names
+
+
+def _chosen(table: Table, condition: Condition | None) -> NDArray[np.bool_]:
+    if condition is None:
+        return np.ones(table.height, bool)
+    chosen = condition.mask(table)
+    if not chosen.any():
+        raise DataError(
+            f"{table.name}: no record meets the condition {condition}", hint="check its values"
+        )
+    return chosen
+
+
+def _put(series: pl.Series, places: NDArray[np.int64], drawn: pl.Series) -> pl.Series:
+    """Put drawn values into a column, which keeps its type."""
+    index = np.arange(len(series))
+    index[places] = len(series) + np.arange(len(places))
+    both = pl.concat([series, drawn.cast(series.dtype).alias(series.name)])
+    return both.gather(pl.Series(index))

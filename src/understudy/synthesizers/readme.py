@@ -1,0 +1,103 @@
+"""The README beside a synthetic file: how it was made, how to analyse it, what it is not for."""
+
+from collections.abc import Sequence
+
+from understudy.synthesizers.base import MethodCard
+from understudy.tables import Marker
+
+SEVERAL = """\
+Analyse each of the {m} files alone, with the same code. The estimate is the average of the {m}
+estimates. For its variance, write v for the average of the {m} squared standard errors{more}.
+"""
+FULLY = """\
+The variance is v * (k / n + 1 / m), for k rows in a file, n rows in the real table and m = {m}
+files. With as many rows as the real table has, that is v * (1 + 1 / m). The squared standard
+error of one file alone is too small: it leaves out that the file is a sample of a sample.
+"""
+PROPER = """\
+The variance is v * (k / n + (1 + k / n) / m), for k rows in a file, n rows in the real table and
+m = {m} files. The squared standard error of one file alone is too small.
+"""
+PARTLY = """\
+The variance is v + b / m, for m = {m} files; intervals take Student's t with
+(m - 1) * (1 + v / (b / m))^2 degrees of freedom (Reiter 2003).
+"""
+ALONE = """\
+With one file, the part of the variance that comes from the synthesis cannot be told: intervals
+are too narrow where they rest on replaced columns. Several files (`--replicates`) show it.
+"""
+ELSEWHERE = """\
+The model learnt from other records than these. No formula here counts that those are a sample
+themselves: intervals may still be too narrow.
+"""
+
+
+def readme(
+    marker: Marker, card: MethodCard, *, proper: bool = False, learnt_elsewhere: bool = False
+) -> str:
+    """Write the README of a file or of several replicates."""
+    parts = [
+        f"# Synthetic data: {_listed(marker.files)}",
+        _what(marker),
+        "## How it was made",
+        f"By understudy {marker.version}, method `{marker.method}` ({card.title.lower()}). It "
+        f"keeps {card.keeps}. It loses {card.loses}.",
+        f"What the method claims about disclosure: {card.claim}",
+        "## How to analyse it",
+        _analysis(marker, proper) + (ELSEWHERE if learnt_elsewhere else ""),
+        "## What it is not good for",
+        _limits(marker),
+        f"<!-- understudy: {marker.to_json()} -->",
+    ]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) <= 3:
+        return ", ".join(names)
+    return f"{names[0]} to {names[-1]} ({len(names)} files)"
+
+
+def _what(marker: Marker) -> str:
+    several = f" The {marker.replicates} files are replicates: different draws of one release."
+    rows = f"{marker.rows:,} rows"
+    if marker.kind == "fully synthetic":
+        text = f"{rows}, fully synthetic: a program made every row. No row stands for a person."
+        if marker.given:
+            text += f" Only rows with {marker.given} were kept."
+    else:
+        names = ", ".join(f"`{name}`" for name in marker.replaced)
+        whom = f" of the records with {marker.where}" if marker.where else ""
+        text = (
+            f"{rows}, partially synthetic. A program drew the values of {names}{whom} anew, given "
+            "the other columns. All other values are real ones, and each row stands for the real "
+            "person of that row."
+        )
+    return text + (several if marker.replicates > 1 else "")
+
+
+def _analysis(marker: Marker, proper: bool) -> str:
+    m, partly = marker.replicates, marker.kind != "fully synthetic"
+    if m == 1 and partly:
+        text = "Analyse the file as the real one. " + ALONE
+    elif m == 1:
+        text = "Analyse the file as the real one; v is the squared standard error. "
+        text += (PROPER if proper else FULLY).format(m=m)
+    else:
+        more = f",\nand b for the variance of the {m} estimates" if partly else ""
+        text = SEVERAL.format(m=m, more=more)
+        text += (PARTLY if partly else PROPER if proper else FULLY).format(m=m)
+    return text
+
+
+def _limits(marker: Marker) -> str:
+    lines = [
+        "- Conclude nothing about a single person: a drawn value is nobody's own.",
+        "- Rare groups, extremes and relations that the method loses (above) are not to be relied "
+        "on. Confirm what matters on the real table.",
+        "- That a program drew the values is no statement on what the file discloses about the "
+        "people in the real table. `understudy assess` measures that.",
+    ]
+    if marker.kind != "fully synthetic":
+        lines.append("- The columns that were kept are real data, to be handled as such.")
+    return "\n".join(lines)

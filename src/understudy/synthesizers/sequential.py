@@ -1,0 +1,106 @@
+"""Columns drawn one after the other, each by a column method of its own."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from understudy.errors import OptionError
+from understudy.synthesizers.base import MethodCard
+from understudy.synthesizers.columns.frame import Frame, listed, names_in
+from understudy.synthesizers.columns.plan import Wishes, check_method
+
+
+@dataclass(kw_only=True)
+class Sequential(Frame):
+    """Columns in a visit order, each by its own column method.
+
+    Parameters
+    ----------
+    visit : list of str, "table" or "learnt"
+        The order of drawing; columns not named follow in the order of the table. Learnt: see
+        ``columns.order.learnt``.
+    method : str
+        The column method of all columns, ``cart`` if neither this nor the schema says otherwise:
+        ``sample``, ``cart``, ``linear``, ``tree``, ``random_forest``, ``neural``, ``boost``,
+        ``pmm``, ``keep``.
+    methods, predictors : dict
+        Column methods, and lists of predictors, by column.
+    rules : list of str
+        ``COLUMN is missing where CONDITION``, ``COLUMN is VALUE where CONDITION``: rows that meet
+        the condition are left out of the column's model and always get the value.
+    keep : list of str
+        Columns that are not drawn but come with the rows; see ``complete``.
+    classes : bool
+        Draw numbers by ``linear``, ``tree``, ``random_forest`` and ``neural`` as classes too, one
+        for each distinct value (Dandekar et al. 2019).
+    spike : float
+        A number that more than this share of the rows hold, and three times as many as its
+        neighbours, is drawn as a category first.
+    smooth : bool
+        Add noise to training values that fewer than ``minbucket`` rows hold.
+    proper : bool
+        Draw the model before drawing from it: the rows with replacement; for numbers by
+        ``linear`` and ``pmm`` the coefficients from their posterior instead.
+    minbucket, cp, trees, donors, hidden, rounds
+        Rows in a leaf, complexity of ``cart``, trees of ``random_forest``, donors of ``pmm``, units
+        of the two layers of ``neural``, trees of ``boost``.
+    """
+
+    visit: tuple[str, ...] | str | None = None
+    method: str | None = None
+    methods: dict[str, str] | None = None
+    predictors: dict[str, list[str]] | None = None
+    rules: tuple[str, ...] | None = None
+    classes: bool = False
+    spike: float = 0.05
+    trees: int = 30
+    donors: int = 5
+    hidden: tuple[int, int] = (64, 64)
+    rounds: int = 60
+
+    card: ClassVar[MethodCard] = MethodCard(
+        name="sequential",
+        title="Columns one after the other",
+        keeps="the distribution of each column and the relations that its column method finds",
+        loses="relations that the column methods cannot express, or that need columns drawn later",
+        claim="None: cart, tree, random_forest, pmm and sample emit real values of training rows, "
+        "and small leaves reproduce rare records.",
+        file="levels, words and spikes of each column and its model. By cart, tree, random_forest, "
+        "pmm and sample: the training values of the column. By linear: coefficients; by neural and "
+        "boost: weights or trees, and residuals; of numbers by these three the smallest and the "
+        "largest value, with classes every distinct value",
+        source="Nowok, Raab and Dibben 2016 (synthpop); Dandekar, Zen and Bressan 2019; "
+        "Drechsler and Reiter 2011",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (self.visit is None or isinstance(self.visit, str)):
+            self.visit = names_in(self.visit, "sequential: visit")
+        if self.rules is not None:
+            self.rules = names_in(self.rules, "sequential: rules")
+        if self.method is not None:
+            check_method(self.method)
+        for option, what in (
+            ("methods", "a column method for each column"),
+            ("predictors", "a list of columns for each column"),
+        ):
+            value = getattr(self, option)
+            if not (value is None or isinstance(value, dict)):
+                raise OptionError(f"sequential: {option} = {value!r}", hint=f"give {what}")
+        for name, method in (self.methods or {}).items():
+            check_method(method, name)
+        if [type(units) for units in listed(self.hidden)] != [int, int]:
+            raise OptionError(
+                f"sequential: hidden = {self.hidden!r}", hint="give the units of two layers"
+            )
+        self.hidden = (self.hidden[0], self.hidden[1])
+        if min(self.trees, self.donors, self.rounds, *self.hidden) < 1 or self.spike < 0:
+            raise OptionError(
+                f"sequential: trees = {self.trees}, donors = {self.donors}, rounds = "
+                f"{self.rounds}, hidden = {list(self.hidden)}, spike = {self.spike}",
+                hint="use at least 1 of each, and a share of 0 or more",
+            )
+
+    def wishes(self) -> Wishes:
+        """What the options ask for."""
+        return Wishes(self.visit, self.method, self.methods, self.predictors, self.rules, self.keep)

@@ -1,0 +1,186 @@
+"""Conditions: the one small grammar that selects rows, ``income > 70000 or age < 26``.
+
+A comparison has a column on the left and a value on the right: ``==`` (or ``=``), ``!=``, ``<``,
+``<=``, ``>``, ``>=``, ``in ('a', 'b')``, ``not in (…)``, ``is missing``, ``is not missing``. They
+are joined by ``and``, ``or``, ``not`` and parentheses. A column whose name is more than letters,
+digits, dots and hyphens stands in backticks or double quotes, a text or a date in single quotes;
+a quote within is written twice. A missing value fulfils no comparison and no negated one.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.errors import DataError, OptionError
+from understudy.schema import Column, Schema, Values, near, same_level
+from understudy.schema.values import DATE_FORMATS, DATETIME_FORMATS, ZONED_FORMATS, parse_dates
+from understudy.tables import grammar
+from understudy.tables.grammar import NUMBER, ORDER, Node, Not, Test
+from understudy.tables.table import Table
+
+Mask = NDArray[np.bool_]
+SIGNS: dict[str, Callable[..., Mask]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Which rows of a table are meant.
+
+    Examples
+    --------
+    >>> rich = Condition.parse("income > 70000 or age < 26")
+    >>> rich.names
+    ('income', 'age')
+    >>> people = Table.of(pl.DataFrame({"age": [20, 40, None], "income": [5, 80_000, 9]}))
+    >>> rich.mask(people).tolist()
+    [True, True, False]
+    """
+
+    root: Node
+
+    @classmethod
+    def parse(cls, text: str) -> "Condition":
+        """Read a condition; an error says where it stops making sense."""
+        return cls(grammar.parse(text))
+
+    def __str__(self) -> str:
+        return str(self.root)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that the condition looks at."""
+        return tuple(dict.fromkeys(test.name for test in grammar.tests(self.root)))
+
+    def check(self, schema: Schema) -> None:
+        """Refuse columns that do not exist and comparisons that can never be meant."""
+        for test in grammar.tests(self.root):
+            if test.name not in schema:
+                raise OptionError(
+                    f"condition {self}: there is no column '{test.name}'",
+                    hint=near(test.name, schema.names),
+                )
+            _sensible(test, schema[test.name])
+
+    def mask(self, table: Table) -> Mask:
+        """Say for each row of a table whether it meets the condition."""
+        self.check(table.schema)
+        return _answers(self.root, table)[0]
+
+
+def _answers(node: Node, table: Table) -> tuple[Mask, Mask]:
+    """Say for each row whether it fulfils a condition, and whether it fails it."""
+    if isinstance(node, Test):
+        return _compare(node, table)
+    if isinstance(node, Not):
+        yes, no = _answers(node.part, table)
+        return no, yes
+    every, some = np.logical_and.reduce, np.logical_or.reduce
+    ayes, noes = zip(*(_answers(part, table) for part in node.parts), strict=True)
+    return (every(ayes), some(noes)) if node.word == "and" else (some(ayes), every(noes))
+
+
+def _compare(test: Test, table: Table) -> tuple[Mask, Mask]:
+    if test.name not in table.frame.columns:
+        raise DataError(
+            f"{table.name}: the column '{test.name}' of the condition '{test}' is missing",
+            hint=near(test.name, table.frame.columns),
+        )
+    column, values = table.schema[test.name], table.values(test.name)
+    known: Mask = values.labels.is_not_null().to_numpy()
+    if values.numbers is not None:
+        known = known | ~np.isnan(values.numbers)
+    if test.operator == "missing":
+        return ~known, known
+    if test.operator in ORDER:
+        numbers = _line(values)
+        yes = SIGNS[test.operator](numbers, as_number(column, test.values[0]))
+        return yes, ~np.isnan(numbers) & ~yes
+    yes = _equal(values, column, test.values)
+    return (known & ~yes, yes) if test.operator == "!=" else (yes, known & ~yes)
+
+
+def _line(values: Values) -> NDArray[np.float64]:
+    if values.numbers is not None:
+        return values.numbers
+    parsed = values.labels.str.strip_chars().cast(pl.Float64, strict=False)
+    made: NDArray[np.float64] = parsed.fill_null(float("nan")).to_numpy()
+    return made
+
+
+def _equal(values: Values, column: Column, wanted: Sequence[str]) -> Mask:
+    if values.numbers is None:
+        same = _same(values.labels, column).is_in(_texts(wanted, column).to_list())
+        return same.fill_null(False).to_numpy()
+    words = values.labels.is_in(list(wanted)).fill_null(False).to_numpy()
+    numbers = [n for n in (as_number(column, text) for text in wanted) if n is not None]
+    made: Mask = words | np.isin(values.numbers, numbers)
+    return made
+
+
+def _same(labels: pl.Series, column: Column) -> pl.Series:
+    return same_level(labels, column.levels) if column.levels else labels
+
+
+def _texts(texts: Sequence[str], column: Column) -> pl.Series:
+    return _same(pl.Series(texts, dtype=pl.String), column)
+
+
+def as_number(column: Column, text: str) -> float | None:
+    """Read a value as a column of numbers or dates does."""
+    if column.kind == "date":
+        return _instant(column, text)
+    if column.stored == "time":
+        given = pl.Series([text if text.count(":") == 2 else f"{text}:00"])
+        moment = given.str.to_time("%H:%M:%S", strict=False)
+        return None if moment.null_count() else float(moment.to_physical()[0]) / 1000
+    return float(text) if NUMBER.fullmatch(text.strip()) else None
+
+
+def _instant(column: Column, text: str) -> float | None:
+    for form in (column.format, DATE_FORMATS[0], *DATETIME_FORMATS[:4], *ZONED_FORMATS):
+        parsed = parse_dates(pl.Series([text], dtype=pl.String), form) if form else None
+        if parsed is None or parsed.null_count():
+            continue
+        moment = parsed.cast(pl.Datetime("us")) if parsed.dtype == pl.Date else parsed
+        if column.stored == "datetime" and column.time_zone and form not in ZONED_FORMATS:
+            moment = moment.dt.replace_time_zone(
+                column.time_zone, ambiguous="earliest", non_existent="null"
+            )
+        return None if moment.null_count() else float(moment.dt.epoch("us")[0])
+    return None
+
+
+def _sensible(test: Test, column: Column) -> None:
+    """Refuse a comparison that can never be meant: of another kind, with an unknown level."""
+
+    def refuse(why: str, hint: str) -> OptionError:
+        return OptionError(f"condition {test}: {why}", hint=hint)
+
+    what = "a date" if column.kind == "date" else "a number"
+    how = "write a date as '2020-12-31'" if column.kind == "date" else "write it with digits"
+    if test.operator in ORDER:
+        if not (column.is_numeric or _has_numbers(column)):
+            raise refuse(f"'{column.name}' is a {column.kind}, without an order", "use == or in")
+        if as_number(column, test.values[0]) is None:
+            raise refuse(f"'{test.values[0]}' is not {what}", how)
+        return
+    levels = set(_texts(column.levels, column))
+    for value in test.values:
+        if column.is_numeric and as_number(column, value) is None and value not in column.levels:
+            hint = f"{how}, or {near(value, column.levels)}" if column.levels else how
+            raise refuse(f"'{value}' is not {what}", hint)
+        if column.kind in ("category", "constant") and _texts([value], column)[0] not in levels:
+            raise refuse(f"'{column.name}' is never '{value}'", near(value, column.levels))
+
+
+def _has_numbers(column: Column) -> bool:
+    return column.stored in ("integer", "float") or any(map(NUMBER.fullmatch, column.levels))

@@ -1,0 +1,214 @@
+"""The grammar of conditions: from text to comparisons joined by and, or, not; and back."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from understudy.errors import OptionError
+
+ORDER = ("<", "<=", ">", ">=")
+KEYWORDS = {"and", "or", "not", "in", "is", "missing"}
+DEEPEST = 50
+WORD = re.compile(r"[^\W\d][\w.-]*")
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+TOKEN = re.compile(
+    rf"(?P<space>\s+)|(?P<number>{NUMBER.pattern}(?![\w.]))|(?P<word>{WORD.pattern})"
+    r"|(?P<text>'(?:[^']|'')*')|(?P<name>`(?:[^`]|``)*`|\"(?:[^\"]|\"\")*\")"
+    r"|(?P<sign>==|!=|<>|<=|>=|[=<>(),])"
+)
+
+
+@dataclass(frozen=True)
+class Test:
+    """One column compared with values; ``in`` has several, ``missing`` none."""
+
+    __test__ = False
+
+    name: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        column = self.name
+        if not WORD.fullmatch(column) or column.lower() in KEYWORDS:
+            column = "`" + column.replace("`", "``") + "`"
+        if self.operator == "missing":
+            return f"{column} is missing"
+        values = [v if NUMBER.fullmatch(v) else _quoted(v) for v in self.values]
+        if self.operator == "in":
+            return f"{column} in ({', '.join(values)})"
+        return f"{column} {self.operator} {values[0]}"
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Several conditions, of which all (``and``) or any (``or``) must hold."""
+
+    word: str
+    parts: tuple["Node", ...]
+
+    def __str__(self) -> str:
+        return f" {self.word} ".join(map(_enclosed, self.parts))
+
+
+@dataclass(frozen=True)
+class Not:
+    """A condition turned around."""
+
+    part: "Node"
+
+    def __str__(self) -> str:
+        return f"not {_enclosed(self.part)}"
+
+
+Node = Test | Joined | Not
+
+
+def parse(text: str) -> Node:
+    """Read a condition; an error says where it stops making sense."""
+    parser = _Parser(text)
+    node = parser.either()
+    if parser.here is not None:
+        raise parser.error("'and', 'or' or the end is expected")
+    return node
+
+
+def tests(node: Node) -> Iterator[Test]:
+    """Give the comparisons, from left to right."""
+    if isinstance(node, Test):
+        yield node
+    else:
+        for part in node.parts if isinstance(node, Joined) else (node.part,):
+            yield from tests(part)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _enclosed(node: Node) -> str:
+    return f"({node})" if isinstance(node, Joined) else str(node)
+
+
+class _Parser:
+    """Reads a condition from left to right, one token ahead."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[re.Match[str]] = []
+        self.position = self.depth = 0
+        place = 0
+        while place < len(text):
+            found = TOKEN.match(text, place)
+            if found is None:
+                quote = " (a quote is open)" if text[place] in "'`\"" else ""
+                raise self.error(f"this cannot be read{quote}", place)
+            if found.lastgroup != "space":
+                self.tokens.append(found)
+            place = found.end()
+
+    @property
+    def here(self) -> re.Match[str] | None:
+        return self.tokens[self.position] if self.position < len(self.tokens) else None
+
+    def error(self, what: str, place: int | None = None) -> OptionError:
+        if place is None:
+            place = self.here.start() if self.here is not None else len(self.text)
+        rest = self.text[place : place + 20]
+        where = f"at '{rest}' (character {place + 1})" if rest else "at the end"
+        return OptionError(
+            f"condition {self.text}: {what} {where}".replace("\n", " "),
+            hint="write such as: income > 70000 or sex in ('F', 'M') or `birth place` is missing",
+        )
+
+    def take(self, *wanted: str) -> str | None:
+        """Go on if one of these signs or words is next."""
+        here = self.here
+        if here is None or here.lastgroup not in ("sign", "word"):
+            return None
+        found = here[0].lower() if here.lastgroup == "word" else here[0]
+        if found not in wanted:
+            return None
+        self.position += 1
+        return found
+
+    def either(self) -> Node:
+        parts = [self.both()]
+        while self.take("or"):
+            parts.append(self.both())
+        return parts[0] if len(parts) == 1 else Joined("or", tuple(parts))
+
+    def both(self) -> Node:
+        parts = [self.one()]
+        while self.take("and"):
+            parts.append(self.one())
+        return parts[0] if len(parts) == 1 else Joined("and", tuple(parts))
+
+    def one(self) -> Node:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self.error("too many parentheses and negations")
+        node: Node
+        if self.take("not"):
+            node = Not(self.one())
+        elif self.take("("):
+            node = self.either()
+            if not self.take(")"):
+                raise self.error("')' is expected")
+        else:
+            node = self.test()
+        self.depth -= 1
+        return node
+
+    def test(self) -> Node:
+        name = self.column()
+        if self.take("is"):
+            negated = self.take("not")
+            if not self.take("missing"):
+                raise self.error("'missing' is expected")
+            test = Test(name, "missing")
+            return Not(test) if negated else test
+        if self.take("not"):
+            if not self.take("in"):
+                raise self.error("'in' is expected")
+            return Not(Test(name, "in", self.several()))
+        if self.take("in"):
+            return Test(name, "in", self.several())
+        sign = self.take("==", "=", "!=", "<>", *ORDER)
+        if sign is None:
+            raise self.error("a comparison (==, !=, <, in, is missing) is expected")
+        return Test(name, {"=": "==", "<>": "!="}.get(sign, sign), (self.value(),))
+
+    def column(self) -> str:
+        here = self.here
+        if here is not None and (
+            here.lastgroup == "name"
+            or (here.lastgroup == "word" and here[0].lower() not in KEYWORDS)
+        ):
+            self.position += 1
+            return _unquoted(here)
+        raise self.error("a column is expected")
+
+    def value(self) -> str:
+        here = self.here
+        if here is None or here.lastgroup == "sign" or here[0].lower() in KEYWORDS:
+            raise self.error("a value is expected")
+        self.position += 1
+        return _unquoted(here)
+
+    def several(self) -> tuple[str, ...]:
+        if not self.take("("):
+            raise self.error("'(' is expected")
+        values = [self.value()]
+        while self.take(","):
+            values.append(self.value())
+        if not self.take(")"):
+            raise self.error("',' or ')' is expected")
+        return tuple(values)
+
+
+def _unquoted(token: re.Match[str]) -> str:
+    if token.lastgroup not in ("text", "name"):
+        return token[0]
+    quote = token[0][0]
+    return token[0][1:-1].replace(quote * 2, quote)

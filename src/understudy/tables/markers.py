@@ -1,0 +1,97 @@
+"""Markers: what a synthetic file says about itself, in its metadata or in a README beside it.
+
+A Parquet file carries its marker inside. Beside a file of another kind stands ``NAME.README.md``,
+for several replicates one for all, with the marker in a line that a reader does not see. The seed
+is not in it: who knows the seed and can guess a training table can confirm the guess.
+"""
+
+import dataclasses
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from understudy._version import __version__
+from understudy.tables.files import format_of
+
+KEY = "understudy"
+HIDDEN = re.compile(r"^<!-- understudy: (\{.*\}) -->$", re.M)
+NUMBERED = re.compile(r"_\d+((?:\.\w+){1,2})$")
+
+
+@dataclass(frozen=True)
+class Marker:
+    """That a table is synthetic, and how it was made.
+
+    Examples
+    --------
+    >>> Marker.from_json(Marker("cart", 100, files=("a.csv",)).to_json()).method
+    'cart'
+    """
+
+    method: str
+    rows: int
+    kind: str = "fully synthetic"
+    aligned: bool = False
+    replaced: tuple[str, ...] = ()
+    where: str | None = None
+    given: str | None = None
+    replicate: int | None = 1
+    replicates: int = 1
+    files: tuple[str, ...] = ()
+    version: str = __version__
+
+    def to_json(self) -> str:
+        """Give the marker as one line of JSON that can stand in a comment."""
+        plain = {"synthetic": True, **dataclasses.asdict(self)}
+        return json.dumps(plain).replace(">", "\\u003e")
+
+    @classmethod
+    def from_json(cls, text: str) -> "Marker | None":
+        """Read a marker; what is none, or no longer one, gives none."""
+        try:
+            plain: dict[str, Any] = json.loads(text)
+            if plain["synthetic"] is not True:
+                return None
+            known = {f.name for f in dataclasses.fields(cls)}
+            facts = {name: value for name, value in plain.items() if name in known}
+            for name in ("replaced", "files"):
+                facts[name] = tuple(str(value) for value in facts.get(name, ()))
+            return cls(**facts)
+        except (ValueError, KeyError, TypeError):
+            return None
+
+
+def sidecar(path: Path) -> Path:
+    """Give the place of the README beside a file."""
+    return path.with_name(f"{path.name}.README.md")
+
+
+def read_marker(path: str | Path) -> Marker | None:
+    """Read what a file says about itself; nothing, if nobody marked it."""
+    path = Path(path)
+    if not path.is_file():
+        return None
+    if format_of(path) == "parquet":
+        try:
+            inside = pl.read_parquet_metadata(path).get(KEY)
+        except (OSError, pl.exceptions.PolarsError):
+            return None
+        return None if inside is None else Marker.from_json(inside)
+    for beside in (path, path.with_name(NUMBERED.sub(r"\1", path.name))):
+        marker = read_note(sidecar(beside))
+        if marker is not None and path.name in marker.files:
+            return marker
+    return None
+
+
+def read_note(path: Path) -> Marker | None:
+    """Read the marker in a README."""
+    try:
+        found = HIDDEN.search(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return None
+    return None if found is None else Marker.from_json(found[1])

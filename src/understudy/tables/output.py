@@ -1,0 +1,182 @@
+"""Tables to files, batch by batch; every file appears whole or not at all."""
+
+import gzip
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import IO, cast
+
+import polars as pl
+
+from understudy.errors import DataError, OptionError
+from understudy.optional import need
+from understudy.tables.files import format_of
+
+MOST_IN_EXCEL = 1_048_575
+
+
+def write_file(frame: pl.DataFrame, path: Path) -> None:
+    """Write a table to a file; it appears whole or not at all."""
+    check_writable(path)
+    with whole_file(path) as temporary:
+        write_batches([frame], temporary, like=path)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a format that cannot be written."""
+    if format_of(path) == "excel":
+        if path.suffix.lower() == ".xls":
+            raise OptionError(f"{path}: .xls can be read but not written", hint="use .xlsx")
+        need("xlsxwriter", extra="excel")
+
+
+def write_batches(
+    batches: Iterable[pl.DataFrame],
+    file: Path,
+    *,
+    like: Path,
+    metadata: Mapping[str, str] | None = None,
+) -> int:
+    """Write batches of one table as they come, in the format of ``like``; count the rows.
+
+    The batches have the same columns and types. Memory is bounded, except for Excel. Metadata
+    goes into Parquet files alone.
+    """
+    form, counted = format_of(like), _Counted(batches)
+    if form == "csv":
+        _write_csv(counted, file, like.name.lower())
+    elif form == "excel":
+        _write_excel(pl.concat(counted), file, like)
+    else:
+        _write_typed(counted, file, form, dict(metadata or {}))
+    return counted.rows
+
+
+@dataclass
+class _Counted:
+    """Batches that count their rows as they go by."""
+
+    batches: Iterable[pl.DataFrame]
+    rows: int = 0
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        for batch in self.batches:
+            self.rows += batch.height
+            yield batch
+
+
+def _write_csv(batches: Iterable[pl.DataFrame], path: Path, name: str) -> None:
+    delimiter = "\t" if ".tsv" in name else ","
+    with ExitStack() as stack:
+        file: IO[bytes] = stack.enter_context(path.open("wb"))
+        if name.endswith(".gz"):
+            zipped = stack.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))
+            file = cast("IO[bytes]", zipped)
+        for number, batch in enumerate(batches):
+            batch.write_csv(file, separator=delimiter, include_header=number == 0)
+
+
+def _write_excel(whole: pl.DataFrame, file: Path, like: Path) -> None:
+    if whole.height > MOST_IN_EXCEL:
+        raise OptionError(
+            f"{like}: {whole.height:,} rows, Excel holds {MOST_IN_EXCEL:,}",
+            hint="write .csv or .parquet",
+        )
+    broken = need("xlsxwriter.exceptions", extra="excel").XlsxWriterException
+    try:
+        whole.write_excel(file)
+    except broken as error:
+        cause = error.args[0] if error.args else error
+        raise cause if isinstance(cause, OSError) else OSError(str(error)) from error
+
+
+def _write_typed(
+    batches: Iterable[pl.DataFrame], file: Path, form: str, metadata: dict[str, str]
+) -> None:
+    """Write Parquet or Arrow: a single batch at once, several through parts on the disk."""
+    several = iter(batches)
+    first, second = next(several), next(several, None)
+    if second is None:
+        if form == "parquet":
+            first.write_parquet(file, metadata=metadata or None)
+        else:
+            first.write_ipc(file)
+        return
+    with tempfile.TemporaryDirectory(prefix=".understudy-", dir=file.parent) as folder:
+        parts = []
+        for number, batch in enumerate(chain([first, second], several)):
+            parts.append(Path(folder) / f"{number:09d}.arrow")
+            batch.write_ipc(parts[-1], compression="zstd")
+        whole = pl.scan_ipc(parts, glob=False)
+        if form == "parquet":
+            whole.sink_parquet(file, metadata=metadata or None)
+        else:
+            whole.sink_ipc(file)
+
+
+@dataclass
+class WholeFiles:
+    """Several files that appear together: all are written before the first is put in place."""
+
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> "WholeFiles":
+        self._stack.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> bool | None:
+        return self._stack.__exit__(*error)  # type: ignore[arg-type]
+
+    def add(self, path: Path) -> Path:
+        """Hand out a temporary path for one more file."""
+        return self._stack.enter_context(whole_file(path))
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Hand out a temporary path beside the target, and move it there when all went well.
+
+    A link is followed. What is no ordinary file (a device, a pipe) is written to directly.
+    """
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file():
+        if path.is_dir():
+            raise DataError(f"{path}: this is a folder", hint="give the path of a file")
+        try:
+            yield path
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise _cannot(path, error) from error
+        return
+    if not path.parent.is_dir():
+        raise DataError(f"{path}: there is no folder '{path.parent}'", hint="make the folder first")
+    try:
+        handle, name = tempfile.mkstemp(prefix=".understudy-", suffix=path.suffix, dir=path.parent)
+        os.close(handle)
+    except OSError as error:
+        raise _cannot(path, error, hint="check the folder's rights and space") from error
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise _cannot(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _cannot(path: Path, error: Exception, hint: str = "is there space left?") -> DataError:
+    reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+    reason = re.sub(r" \(os error \d+\)$", "", reason.split("IO error: ")[-1])
+    return DataError(f"{path}: cannot be written: {reason}", hint=hint)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

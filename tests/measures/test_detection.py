@@ -1,0 +1,141 @@
+"""The distinguishing game, on cases whose answer is known."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import understudy as us
+from people import people
+from understudy.comparison import compare_tables
+from understudy.measures.boosting import auc
+from understudy.measures.features import features, groups
+from understudy.measures.fidelity.detection import detection
+
+NAME = "fidelity.detection"
+
+
+def play(train, synthetic, holdout, **options):
+    return detection(compare_tables(train, synthetic, holdout), **{"iterations": 20, **options})
+
+
+def test_fresh_rows_cannot_be_told():
+    found = play(people(600, 1), people(600, 2), people(600, 3))
+    assert found.interval[0] < 0.5 < found.interval[1]
+    assert not found.flagged
+    assert found.reference == pytest.approx(0.5, abs=0.1)
+
+
+def test_a_copy_of_training_gets_the_reference():
+    train, holdout = people(600, 1), people(600, 3)
+    found = play(train, train.sample(fraction=1, shuffle=True, seed=1), holdout)
+    assert found.value == found.reference
+    assert found.value == pytest.approx(0.5, abs=0.1)
+
+
+def test_a_copy_of_the_holdout_is_a_coin_and_not_less():
+    """Were twins in different folds, the model would say the opposite of each."""
+    holdout = people(600, 3)
+    found = play(people(600, 1), holdout, holdout)
+    assert found.value == pytest.approx(0.5, abs=0.02)
+    assert not found.flagged
+
+
+def test_repeated_rows_do_not_give_themselves_away():
+    train, holdout = people(300, 1), people(900, 3)
+    repeated = train.sample(900, with_replacement=True, seed=1)
+    assert play(train, repeated, holdout).value < 0.65
+
+
+def test_a_shifted_table_is_told_and_the_column_named():
+    made = people(600, 2).with_columns(age=pl.col("age") + 40)
+    found = play(people(600, 1), made, people(600, 3))
+    assert found.value > 0.9
+    assert found.flagged
+    assert found.p_value < 0.001
+    assert found.parts[0].name == "age"
+    assert found.parts[0].value > 0.2
+
+
+def test_a_broken_relation_is_told():
+    rng = np.random.default_rng(1)
+
+    def table(related: bool) -> pl.DataFrame:
+        a = rng.standard_normal(800)
+        return pl.DataFrame({"a": a, "b": a if related else rng.permutation(a)})
+
+    found = play(table(True), table(False), table(True))
+    assert found.value > 0.9
+
+
+def test_unequal_sizes_are_said():
+    found = play(people(300, 1), people(900, 2), people(300, 3))
+    assert "300 of 900 synthetic rows" in found.note
+    assert "option rows" in play(people(99, 1), people(90, 2), people(90, 3), rows=60).note
+
+
+def test_small_tables():
+    assert play(people(50, 1), people(19, 2), people(50, 3)).status == "not_applicable"
+    found = play(people(5, 1), people(50, 2), people(50, 3))
+    assert found.reference == 0.5
+    assert "by theory" in found.note
+
+
+def test_no_holdout_is_not_applicable():
+    result = us.assess(people(50, 1), people(50, 2), measures=[NAME])
+    assert result[NAME].status == "not_applicable"
+
+
+def test_few_values_are_played_by_rows():
+    rng = np.random.default_rng(2)
+    train, holdout = (pl.DataFrame({"sex": rng.choice(["f", "m"], 400)}) for _ in range(2))
+    made = pl.DataFrame({"sex": rng.choice(["f", "m"], 400, p=[0.9, 0.1])})
+    found = play(train, made, holdout)
+    assert found.value == pytest.approx(0.7, abs=0.05)
+    assert found.flagged
+    assert "twins" in found.note
+
+
+def test_same_seed_same_finding():
+    tables = [people(200, seed) for seed in (1, 2, 3)]
+    assert play(*tables) == play(*tables)
+
+
+def test_one_fold_is_an_error():
+    with pytest.raises(us.UnderstudyError, match="folds = 1"):
+        play(*[people(50, seed) for seed in (1, 2, 3)], folds=1)
+
+
+def test_area_by_hand():
+    """The positives win 3 of 4 comparisons; a tie counts one half."""
+    positive = np.array([False, False, True, True])
+    assert auc(np.array([1.0, 3.0, 2.0, 4.0]), positive)[0] == 0.75
+    assert auc(np.array([1.0, 2.0, 2.0, 4.0]), positive)[0] == 0.875
+    assert auc(np.zeros(4), positive)[0] == 0.5
+
+
+def test_features():
+    table = pl.DataFrame(
+        {"n": ["1", "2.5", "N", None] * 9, "c": ["b", "b", "b", None] * 9, "k": ["x"] * 36}
+    )
+    schema = us.Schema(
+        (us.Column("n", "number"), us.Column("c", "category"), us.Column("k", "constant"))
+    )
+    comparison = compare_tables(table, table, table, schema=schema)
+    made = features(comparison, ("synthetic", "holdout"))
+    assert made.columns == ("c", "n", "n")
+    assert made.is_category.tolist() == [True, False, True]
+    rows = made.tables["synthetic"]
+    assert len(np.unique(groups(rows))) == 4
+    assert np.isnan(rows).sum(axis=0).tolist() == [9, 18, 27]
+
+
+@pytest.mark.slow
+def test_intervals_cover_a_coin():
+    """The doubled variance is near the truth for small tables and above it for large ones."""
+    rng = np.random.default_rng(5)
+    covered = []
+    for _ in range(300):
+        tables = [pl.DataFrame(rng.standard_normal((200, 4)).round(1)) for _ in range(3)]
+        low, high = play(*tables, iterations=30).interval
+        covered.append(low <= 0.5 <= high)
+    assert 0.92 <= np.mean(covered) <= 0.99
