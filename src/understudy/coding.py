@@ -180,6 +180,7 @@ class ColumnCodec:
 
 
 def on_grid(whole: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    """Give the numbers that are so many steps from 0, as they are written."""
     return whole / (1 / step) if step < 1 else whole * step
 
 

@@ -24,7 +24,7 @@ class Splits:
     """
 
     feature: NDArray[np.int16]
-    cut: NDArray[np.int16]
+    cut: NDArray[np.uint16]
     left: NDArray[np.int32]
     right: NDArray[np.int32]
     place: NDArray[np.int64]
@@ -42,11 +42,7 @@ def grow(
     *,
     min_leaf: int,
     penalty: float,
-    base: float = 0.0,
-    power: float = 1.0,
-    share: float,
     most_leaves: int,
-    seed: int,
 ) -> Splits:
     """Grow a tree on some rows.
 
@@ -60,35 +56,21 @@ def grow(
         The group of the target's code, for every row.
     penalty : float
         A split must gain this many nats of likelihood for each free share that it adds.
-    share : float
-        The share of the predictors that a node looks at.
     """
     many = int(groups.max(initial=0)) + 1
     logs = np.arange(len(rows) + 1, dtype=np.float64)
     logs[1:] *= np.log(logs[1:])
     return Splits(
-        *_grow(
-            codes, sizes, groups, rows.copy(), many, logs, min_leaf, penalty, base, power,
-            min(codes.shape[1], max(1, round(share * codes.shape[1]))), most_leaves, np.uint64(seed),
-        )
-    )  # fmt: skip
+        *_grow(codes, sizes, groups, rows.copy(), many, logs, min_leaf, penalty, most_leaves)
+    )
 
 
 @njit(cache=True, nogil=True)
-def _next(state):
-    """Step a generator of random words (xorshift64*)."""
-    state ^= state >> np.uint64(12)
-    state ^= state << np.uint64(25)
-    state ^= state >> np.uint64(27)
-    return state
-
-
-@njit(cache=True, nogil=True)
-def _grow(codes, sizes, groups, rows, many, logs, min_leaf, penalty, base, power, tries, most_leaves, seed):
+def _grow(codes, sizes, groups, rows, many, logs, min_leaf, penalty, most_leaves):
     width = codes.shape[1]
     most = 2 * max(1, min(most_leaves, len(rows) // max(min_leaf, 1) + 1))
     feature = np.full(most, LEAF, np.int16)
-    cut = np.zeros(most, np.int16)
+    cut = np.zeros(most, np.uint16)
     left, right = np.full(most, -1, np.int32), np.full(most, -1, np.int32)
     begin, end = np.zeros(most, np.int64), np.zeros(most, np.int64)
     widest = 1
@@ -96,10 +78,12 @@ def _grow(codes, sizes, groups, rows, many, logs, min_leaf, penalty, base, power
         widest = max(widest, sizes[j])
     hist = np.zeros(widest * many, np.int32)
     of_code = np.zeros(widest, np.int32)
-    here, there, total = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many, np.int64)
+    here, there, total = (
+        np.zeros(many, np.int64),
+        np.zeros(many, np.int64),
+        np.zeros(many, np.int64),
+    )
     scratch = np.empty(len(rows), np.int64)
-    order = np.arange(width)
-    state = seed * np.uint64(2685821657736338717) + np.uint64(88172645463325252)
     queue = np.zeros(most, np.int64)
     nodes, first, last = 1, 0, 1
     end[0] = len(rows)
@@ -119,14 +103,8 @@ def _grow(codes, sizes, groups, rows, many, logs, min_leaf, penalty, base, power
             kinds += total[g] > 0
         if kinds < 2:
             continue
-        best, best_j, best_cut = base + penalty * (kinds - 1) ** power, -1, 0
-        for place in range(tries):
-            state = _next(state)
-            other = place + int(state % np.uint64(width - place))
-            order[place], order[other] = order[other], order[place]
-            j = order[place]
-            if sizes[j] < 2:
-                continue
+        best, best_j, best_cut = penalty * (kinds - 1), -1, 0
+        for j in range(width):
             used = sizes[j]
             hist[: used * many] = 0
             of_code[:used] = 0
@@ -175,7 +153,13 @@ def _grow(codes, sizes, groups, rows, many, logs, min_leaf, penalty, base, power
         queue[last], queue[last + 1] = nodes, nodes + 1
         last += 2
         nodes += 2
-    return feature[:nodes].copy(), cut[:nodes].copy(), left[:nodes].copy(), right[:nodes].copy(), begin[:nodes].copy()
+    return (
+        feature[:nodes].copy(),
+        cut[:nodes].copy(),
+        left[:nodes].copy(),
+        right[:nodes].copy(),
+        begin[:nodes].copy(),
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -216,7 +200,7 @@ def fill(
     counts = np.bincount(leaves * np.int64(size) + target, minlength=len(tree.feature) * size)
     return _shrink(
         counts.reshape(-1, size).astype(np.float64), tree.left, tree.right, group_of, root,
-        STRENGTHS, STRENGTHS[STRENGTHS >= fine],
+        STRENGTHS, STRENGTHS[fine <= STRENGTHS],
     )  # fmt: skip
 
 
@@ -338,7 +322,7 @@ def apply_each(
     codes: NDArray[np.uint16],
     roots: NDArray[np.int64],
     feature: NDArray[np.int16],
-    cut: NDArray[np.int16],
+    cut: NDArray[np.uint16],
     left: NDArray[np.int32],
     right: NDArray[np.int32],
     line: NDArray[np.int32],

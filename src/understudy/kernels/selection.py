@@ -69,25 +69,24 @@ def select(
 def _select(groups, columns, sizes, begin, target, rows, sweeps):
     height, tables = len(groups), len(columns)
     many = height // rows
-    counts = np.zeros(len(target))
-    scale = 1 / (target + 2)
+    ways = _ways(columns, sizes, begin)
+    state = np.empty((len(target), 3), np.float32)
+    for cell in range(len(target)):
+        state[cell, 0], state[cell, 1] = 0, target[cell]
+        state[cell, 2] = 1 / (target[cell] + 2)
     chosen, spare = np.empty(rows, np.int64), np.empty(height - rows, np.int64)
     spares = 0
-    cells = np.empty((many + 1, tables), np.int64)
+    cells = np.empty((many + 1, tables), np.int32)
     for i in range(rows):
-        done = (i + 1) / rows
+        done = np.float32((i + 1) / rows)
         best, which = np.inf, 0
         for c in range(many):
-            row, loss = i * many + c, 0.0
-            for t in range(tables):
-                cell = _cell(groups, row, columns, sizes, begin, t)
-                cells[c, t] = cell
-                loss += (counts[cell] - done * target[cell]) * scale[cell]
-                loss += 0.5 * scale[cell]
+            _find(groups[i * many + c], ways, cells[c])
+            loss = _loss(cells[c], state, done)
             if loss < best:
                 best, which = loss, c
-        for t in range(tables):
-            counts[cells[which, t]] += 1
+        for cell in cells[which]:
+            state[cell, 0] += 1
         for c in range(many):
             if c == which:
                 chosen[i] = i * many + c
@@ -99,28 +98,50 @@ def _select(groups, columns, sizes, begin, target, rows, sweeps):
         spares += 1
     for sweep in range(sweeps if spares else 0):
         for i in range(rows):
-            old, loss = chosen[i], 0.0
-            for t in range(tables):
-                cell = _cell(groups, old, columns, sizes, begin, t)
-                cells[many, t] = cell
-                counts[cell] -= 1
-                loss += (counts[cell] - target[cell] + 0.5) * scale[cell]
-            best, which = loss, -1
+            _find(groups[chosen[i]], ways, cells[many])
+            for cell in cells[many]:
+                state[cell, 0] -= 1
+            best, which, at = _loss(cells[many], state, np.float32(1)), many, 0
             for c in range(min(many - 1, spares)):
                 place = (i * (many - 1) + c + sweep * 7919) % spares
-                row, loss = spare[place], 0.0
-                for t in range(tables):
-                    cell = _cell(groups, row, columns, sizes, begin, t)
-                    cells[c, t] = cell
-                    loss += (counts[cell] - target[cell] + 0.5) * scale[cell]
+                _find(groups[spare[place]], ways, cells[c])
+                loss = _loss(cells[c], state, np.float32(1))
                 if loss < best:
-                    best, which = loss, c
-            if which < 0:
-                for t in range(tables):
-                    counts[cells[many, t]] += 1
-            else:
-                place = (i * (many - 1) + which + sweep * 7919) % spares
-                chosen[i], spare[place] = spare[place], old
-                for t in range(tables):
-                    counts[cells[which, t]] += 1
+                    best, which, at = loss, c, place
+            if which < many:
+                chosen[i], spare[at] = spare[at], chosen[i]
+            for cell in cells[which]:
+                state[cell, 0] += 1
     return chosen
+
+
+@njit(cache=True, nogil=True)
+def _ways(columns, sizes, begin):
+    """Prepare how a row's groups give its cells: three columns, two strides and an offset."""
+    ways = np.zeros((len(columns), 6), np.int32)
+    for table in range(len(columns)):
+        a, b, c = columns[table]
+        size_b, size_c = sizes[b] if b >= 0 else 1, sizes[c] if c >= 0 else 1
+        ways[table] = (a, max(b, 0), max(c, 0), size_b * size_c, size_c * (b >= 0), begin[table])
+        if c < 0:
+            ways[table, 2] = -1
+    return ways
+
+
+@njit(cache=True, nogil=True)
+def _find(row, ways, cells):
+    for table in range(len(ways)):
+        cell = ways[table, 5] + row[ways[table, 0]] * ways[table, 3]
+        cell += row[ways[table, 1]] * ways[table, 4]
+        if ways[table, 2] >= 0:
+            cell += row[ways[table, 2]]
+        cells[table] = cell
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _loss(cells, state, done):
+    """Give what adding a row changes in the weighted squares of counts less their targets."""
+    loss = np.float32(0)
+    for cell in cells:
+        loss += (state[cell, 0] - done * state[cell, 1] + np.float32(0.5)) * state[cell, 2]
+    return loss

@@ -10,6 +10,7 @@ from understudy.schema import near
 from understudy.synthesizers.base import Method, MethodCard, Synthesizer, restore
 from understudy.synthesizers.cart import Cart
 from understudy.synthesizers.controls import Bootstrap, Corrupt, Flip, Independent
+from understudy.synthesizers.forest import Forest
 from understudy.synthesizers.sequential import Sequential
 
 __all__ = ["DEFAULT", "SYNTHESIZERS", "Method", "MethodCard", "Synthesizer", "load", "synthesizer"]
@@ -21,8 +22,9 @@ SYNTHESIZERS: dict[str, type[Method]] = {
     "corrupt": Corrupt,
     "cart": Cart,
     "sequential": Sequential,
+    "forest": Forest,
 }
-DEFAULT = "independent"
+DEFAULT = "forest"
 KINDS: tuple[tuple[type, tuple[type, ...], str], ...] = (
     (float, (float, int), "a number"),
     (int, (int,), "a whole number"),

@@ -1,113 +1,118 @@
 """Rows chosen from a larger pool so that chance does not blur small tables of counts.
 
-The pool's own tables are what the model expects; a sample of it is blurred by chance, and here
-that blur is cancelled. Where the training table differs from the model by more than chance
-explains, the part beyond chance is followed.
+What the model expects of each small table is known; a plain sample is blurred by chance, and the
+choice of rows cancels that blur. Where the training table differs from the model by more than
+chance explains, the part beyond chance is followed, and only as far as it takes to be as close to
+training as fresh rows would be.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.kernels import selection
+Codes = NDArray[np.uint16]
+Floats = NDArray[np.float64]
+Tables = NDArray[np.int64]
 
 ALONE, PAIR, TRIPLE = 200, 10, 5
-MOST_PAIRS, MOST_TRIPLES = 400, 200
-
-Codes = NDArray[np.uint16]
+MOST = {1: 1_000, 2: 400, 3: 200}
+CANDIDATES = 1_000
+FIRST_LOOK = 5_000
+COLUMNS_IN_TRIPLES = 40
+SMALLEST = 1_000
+POOL = 3
 
 
 @dataclass(frozen=True)
 class Balance:
-    """Small tables of counts, and by how much training's shares differ from the model's.
+    """Small tables, and the share that each of their cells should have.
 
     Parameters
     ----------
     maps : tuple of arrays
         For each view of a column (fine, coarse, coarser) the group of each code.
-    columns : array of shape (tables, 3)
-        The views that each table crosses.
-    extra : array of float
-        What is added to the model's share of each cell.
+    tables : array of shape (tables, 3)
+        The views that each table crosses; -1 where there are fewer than three.
+    shares : array
+        The share of each cell, table after table.
+    z : float
+        How many standard deviations of training's shares count as chance.
     """
 
     maps: tuple[NDArray[np.uint8], ...]
-    columns: NDArray[np.int64]
-    extra: NDArray[np.float64]
-    z: float = 0
+    tables: Tables
+    shares: Floats
+    z: float
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """The number of groups of each view."""
         return np.array([int(m.max(initial=0)) + 1 for m in self.maps], np.int64)
 
-    def groups(self, codes: Codes) -> NDArray[np.uint8]:
-        """See rows in all views."""
-        width = codes.shape[1]
-        made = np.empty((len(codes), len(self.maps)), np.uint8)
-        for view, groups in enumerate(self.maps):
-            made[:, view] = groups[codes[:, view % width]]
+    def select(self, pool: Codes, rows: int) -> NDArray[np.int64]:
+        """Choose rows of a pool, none twice, in random order."""
+        from understudy.kernels import selection
+
+        seen, target = see(pool, self.maps), rows * np.maximum(self.shares, 0)
+        return selection.select(seen, self.tables, self.sizes, target, rows, sweeps=1)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give what is to be saved."""
+        return {
+            "lengths": np.array([len(m) for m in self.maps], np.int64),
+            "maps": np.concatenate([*self.maps, np.empty(0, np.uint8)]),
+            "tables": self.tables,
+            "shares": self.shares,
+            "z": np.array([self.z]),
+        }
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Take what was saved."""
+        maps = np.split(arrays["maps"], np.cumsum(arrays["lengths"])[:-1])
+        made = cls(tuple(maps), arrays["tables"], arrays["shares"], float(arrays["z"][0]))
+        cells = np.where(made.tables >= 0, made.sizes[made.tables], 1).prod(axis=1).sum()
+        if (made.tables >= len(maps)).any() or cells != len(made.shares):
+            raise ValueError("tables and their cells do not fit together")
         return made
 
-    def select(self, pool: Codes, rows: int, *, sweeps: int = 1) -> NDArray[np.int64]:
-        """Choose rows of a pool, none twice."""
-        if not rows or not len(self.columns):
-            return np.arange(rows)
-        groups = self.groups(pool)
-        share = selection.count_cells(groups, self.columns, self.sizes) / len(pool)
-        target = rows * np.maximum(share + self.extra, 0)
-        return selection.select(groups, self.columns, self.sizes, target, rows, sweeps=sweeps)
+
+def see(codes: Codes, maps: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Give the groups of rows in all views, row by row."""
+    width = codes.shape[1]
+    made = np.empty((len(codes), len(maps)), np.uint8)
+    for view, groups in enumerate(maps):
+        made[:, view] = groups[codes[:, view % width]]
+    return made
 
 
-def fit_balance(train: Codes, pool: Codes, sizes: list[int], *, slack: float) -> Balance:
+def fit_balance(train: Codes, pool: Codes, sizes: Sequence[int], *, fidelity: float) -> Balance:
     """Compare training with a pool drawn from the model.
 
-    Training is followed as little as makes the tables as close to it as fresh rows would be.
+    Parameters
+    ----------
+    fidelity : float
+        How close tables should be to training's: 1 is as close as those of fresh rows.
     """
-    maps = [
+    maps = tuple(
         _groups(np.bincount(train[:, j], minlength=size + 1), most)
         for most in (ALONE, PAIR, TRIPLE)
         for j, size in enumerate(sizes)
-    ]
-    width = len(sizes)
-    wide = np.arange(width)[:, None]
-    alone = np.hstack([wide, np.full((width, 2), -1)])
-    pairs = np.array([(width + a, width + b, -1) for a, b in combinations(range(width), 2)])
-    triples = np.array(
-        [tuple(2 * width + i for i in c) for c in combinations(range(min(width, 40)), 3)]
     )
-    empty = Balance(tuple(maps), alone, np.empty(0))
-    seen, made = empty.groups(train), empty.groups(pool)
-    chosen = []
-    z = np.inf
-    for tables, most in ((alone, 10**6), (pairs, MOST_PAIRS), (triples, MOST_TRIPLES)):
-        if not len(tables):
-            continue
-        real, model = _shares(seen, tables, empty.sizes), _shares(made, tables, empty.sizes)
-        z = min(z, _least_z(real, model, len(train), len(pool), slack))
-        variance = (model + 1 / len(seen)) * (1 / len(seen) + 1 / len(made))
-        squares = (real - model) ** 2 / variance - (model > 0)
-        excess = np.add.reduceat(squares, selection.offsets(tables, empty.sizes)[:-1])
-        chosen.append(tables[np.sort(np.argsort(-excess, kind="stable")[:most])])
-    columns = np.vstack(chosen).astype(np.int64)
-    return Balance(tuple(maps), columns, _beyond_chance(seen, made, columns, empty.sizes, z), z)
-
-
-def _least_z(real, model, rows, pool, slack):
-    """Find the largest z at which the tables are as close to training as fresh rows would be."""
-    p = (real * rows + model * pool) / (rows + pool)
-    fresh = np.minimum(np.sqrt(p * (1 - p) / rows) * 2 / np.sqrt(np.pi), 2 * p).sum()
-    deviation = _deviation(model, rows, pool)
-    for z in np.arange(4, 0.4, -0.125):
-        if np.minimum(np.abs(real - model), z * deviation).sum() <= slack * fresh:
-            return z
-    return 0.5
-
-
-def _deviation(model, rows, pool):
-    return np.sqrt((model + 2 / rows) * (1 / rows + 1 / pool))
+    seen, made = see(train, maps), see(pool, maps)
+    counted = [_Counted.of(tables, maps, seen, made) for tables in _candidates(maps, seen, made)]
+    z = min(counts.largest_z(fidelity) for counts in counted)
+    kept = [counts.most_apart(MOST[ways]) for ways, counts in enumerate(counted, start=1)]
+    return Balance(
+        maps,
+        np.vstack([counts.tables for counts in kept]),
+        np.concatenate([counts.followed(z) for counts in kept]),
+        z,
+    )
 
 
 def _groups(counts: NDArray[np.int64], most: int) -> NDArray[np.uint8]:
@@ -119,19 +124,90 @@ def _groups(counts: NDArray[np.int64], most: int) -> NDArray[np.uint8]:
     return np.unique(group, return_inverse=True)[1].astype(np.uint8)
 
 
-def _shares(
-    groups: NDArray[np.uint8], columns: NDArray[np.int64], sizes: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    return selection.count_cells(groups, columns, sizes) / len(groups)
+def _candidates(
+    maps: tuple[NDArray[np.uint8], ...], seen: NDArray[np.uint8], made: NDArray[np.uint8]
+) -> list[Tables]:
+    """Name the tables of one, two and three columns; of too many, those most apart at a glance."""
+    width = len(maps) // 3
+    found = [np.array([(j, -1, -1) for j in range(width)])]
+    for ways in (2, 3):
+        columns = range(width if ways == 2 else min(width, COLUMNS_IN_TRIPLES))
+        start = (ways - 1) * width
+        tables = [(*(start + j for j in c), -1)[:3] for c in combinations(columns, ways)]
+        if not tables:
+            break
+        listed = np.array(tables, np.int64)
+        if len(listed) > CANDIDATES:
+            glance = _Counted.of(listed, maps, seen[:FIRST_LOOK], made[:FIRST_LOOK])
+            listed = glance.most_apart(CANDIDATES).tables
+        found.append(listed)
+    return found
 
 
-def _beyond_chance(
-    seen: NDArray[np.uint8],
-    made: NDArray[np.uint8],
-    columns: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    z: float,
-) -> NDArray[np.float64]:
-    real, model = _shares(seen, columns, sizes), _shares(made, columns, sizes)
-    apart = real - model
-    return np.sign(apart) * np.maximum(np.abs(apart) - z * _deviation(model, len(seen), len(made)), 0)
+@dataclass(frozen=True)
+class _Counted:
+    """Tables as training and the model's pool have them."""
+
+    tables: Tables
+    begin: NDArray[np.int64]
+    real: Floats
+    model: Floats
+    rows: int
+    pool: int
+
+    @classmethod
+    def of(
+        cls,
+        tables: Tables,
+        maps: tuple[NDArray[np.uint8], ...],
+        seen: NDArray[np.uint8],
+        made: NDArray[np.uint8],
+    ) -> Self:
+        from understudy.kernels import selection
+
+        sizes = np.array([int(m.max(initial=0)) + 1 for m in maps], np.int64)
+        return cls(
+            tables,
+            selection.offsets(tables, sizes),
+            selection.count_cells(seen, tables, sizes) / len(seen),
+            selection.count_cells(made, tables, sizes) / len(made),
+            len(seen),
+            len(made),
+        )
+
+    @property
+    def deviation(self) -> Floats:
+        """The standard deviation of the difference of training's and the pool's shares."""
+        variance = (self.model + 2 / self.rows) * (1 / self.rows + 1 / self.pool)
+        return np.asarray(np.sqrt(variance))
+
+    def largest_z(self, fidelity: float) -> float:
+        """Find how much may count as chance without being further from training than fresh rows."""
+        p = (self.real * self.rows + self.model * self.pool) / (self.rows + self.pool)
+        blur = 2 * np.sqrt(p * (1 - p) / (np.pi * self.rows))
+        fresh = np.minimum(blur, 2 * p).sum()
+        apart, deviation = np.abs(self.real - self.model), self.deviation
+        for z in np.arange(4, 0.5, -0.125):
+            if np.minimum(apart, z * deviation).sum() <= fidelity * fresh:
+                return float(z)
+        return 0.5
+
+    def followed(self, z: float) -> Floats:
+        """Give the model's shares, moved to training's by what is beyond chance."""
+        apart = self.real - self.model
+        beyond = np.maximum(np.abs(apart) - z * self.deviation, 0)
+        return np.asarray(self.model + np.sign(apart) * beyond)
+
+    def most_apart(self, most: int) -> Self:
+        """Keep the tables in which training differs most from the model."""
+        if len(self.tables) <= most:
+            return self
+        squares = ((self.real - self.model) / self.deviation) ** 2 - (self.model > 0)
+        order = np.argsort(-np.add.reduceat(squares, self.begin[:-1]), kind="stable")
+        kept = np.sort(order[:most])
+        lengths = np.diff(self.begin)
+        cells = np.repeat(np.isin(np.arange(len(lengths)), kept), lengths)
+        begin = np.concatenate([[0], np.cumsum(lengths[kept])])
+        return type(self)(
+            self.tables[kept], begin, self.real[cells], self.model[cells], self.rows, self.pool
+        )

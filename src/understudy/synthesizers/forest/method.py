@@ -1,90 +1,293 @@
-"""The forest method."""
+"""Forest: columns drawn one after the other from trees that shrink what few rows say."""
 
+import dataclasses
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from understudy.comparison import Progress
+from understudy.errors import DataError, OptionError
+from understudy.schema import Schema, near
 from understudy.synthesizers.base import MethodCard
-from understudy.synthesizers.forest import models
-from understudy.synthesizers.forest.balance import Balance, fit_balance
+from understudy.synthesizers.columns.frame import names_in
+from understudy.synthesizers.columns.plan import Plan, Wishes
+from understudy.synthesizers.columns.rules import Rule
+from understudy.synthesizers.forest.balance import POOL, SMALLEST, Balance, fit_balance
+from understudy.synthesizers.forest.models import (
+    Codes,
+    Given,
+    Odds,
+    Settings,
+    Trees,
+    fit_odds,
+    fit_trees,
+    group_codes,
+    rank_levels,
+)
+from understudy.synthesizers.forest.screening import strongest
 from understudy.synthesizers.forest.support import Support
+from understudy.synthesizers.model_file import State
+from understudy.tables import Table
+
+MOST_ROWS = 1_000_000
+BLOCK = 50_000
+TRIED = (20_000, 200_000)
+MODELS: dict[str, type[Trees] | type[Odds]] = {"trees": Trees, "odds": Odds}
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Forest:
+    """Shrunk trees over codes; shows no value that fewer than ``k`` training rows hold.
+
+    Parameters
+    ----------
+    k : int
+        A value is shown if at least this many training rows hold it, or none does.
+    trees : int
+        Trees for each column.
+    min_leaf : int
+        The smallest leaf of a tree.
+    penalty : float
+        What a split must gain, in nats for each share that it adds; larger is coarser.
+    fidelity : float
+        How close small tables are to those of training: 1 is as close as those of fresh rows
+        would be, 0 follows the model alone.
+    visit : list of names or "learnt"
+        The order of the columns; by default that of the schema.
+    keep : list of names
+        Columns that are kept as they are, in partial synthesis.
+    """
+
     k: int = 5
     trees: int = 20
     min_leaf: int = 10
     penalty: float = 1.5
-    base: float = 0.0
-    power: float = 1.0
-    fine: float = 64.0
-    z: float = 0
-    slack: float = 0.9
-    triples: int = 200
-    pool: int = 4
-    sweeps: int = 1
-    share: float = 1.0
-    boost: int = 2
-    odds: dict = field(default_factory=dict)
-    supports_: list[Support] = field(init=False, repr=False)
-    models_: list = field(init=False, repr=False)
+    fidelity: float = 0.97
+    visit: Sequence[str] | str | None = None
+    keep: Sequence[str] = ()
+    supports_: list[Support] = field(init=False, repr=False, default_factory=list)
+    models_: list[Trees | Odds | None] = field(init=False, repr=False, default_factory=list)
     balance_: Balance | None = field(init=False, repr=False, default=None)
+    rules_: tuple[Rule, ...] = field(init=False, repr=False, default=())
+    names_: tuple[str, ...] = field(init=False, repr=False, default=())
 
-    card: ClassVar[MethodCard] = MethodCard("forest", "", "", "", "", "", "")
+    card: ClassVar[MethodCard] = MethodCard(
+        name="forest",
+        title="Shrunk trees, column by column",
+        keeps="the distribution of each column, relations of two and three columns, and most "
+        "others, as closely as fresh real rows would show them",
+        loses="values that fewer than k training rows hold, extremes among them; relations that "
+        "only few rows show",
+        claim="No value is shown that fewer than k (5) training rows hold. That bounds no attack "
+        "on records or attributes: measure what the table discloses.",
+        file="trees and shares over coded columns, and the values that may be shown; no value "
+        "that fewer than k training rows hold",
+        source="SYNTHESIZERS: a sequential forest with honest leaves (Athey and Imbens 2016) "
+        "shrunk by Dirichlet-multinomial evidence; Friedman 2001 for columns of two values",
+    )
 
-    def fit(self, table, rng, progress):
-        fitted = [Support.fit(table.values(n), table.schema[n], self.k) for n in table.schema.modelled]
-        self.supports_ = [s for s, _ in fitted]
-        codes = np.column_stack([c for _, c in fitted])
-        codes = np.asfortranarray(codes)
-        self.codes = codes
-        self.models_ = []
-        settings = models.Settings(self.trees, self.min_leaf, self.penalty, self.base, self.power, share=self.share, fine=self.fine)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for j, support in enumerate(self.supports_):
-                shown = codes[:, j] < support.size
-                target = codes[shown, j]
-                given = codes[shown, :j]
-                counts = np.bincount(target, minlength=support.size)
-                group_of = models.group_codes(counts, support.column.is_numeric)
-                many = int(group_of[-1]) + 1
-                ranks = []
-                for i in range(j):
-                    s = self.supports_[i]
-                    if s.column.is_numeric:
-                        ranks.append(np.arange(s.size + 1, dtype=np.uint16))
-                    else:
-                        ranks.append(models.order_levels(given[:, i], s.size + 1, group_of[target], many))
-                if 2 <= support.size <= self.boost and j:
-                    self.models_.append(models.fit_odds(given, tuple(ranks), target, support.size, rng, **self.odds))
-                else:
-                    self.models_.append(
-                        models.fit_trees(given, tuple(ranks), target, support.size, group_of, settings, rng, pool)
-                    )
-        if self.z < 50:
-            made = self._draw(min(4 * len(codes), 200_000), rng)
-            from understudy.synthesizers.forest import balance as B; B.MOST_TRIPLES=self.triples
-            self.balance_ = fit_balance(codes, made, [s.size for s in self.supports_], slack=self.slack)
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("k", 1),
+            ("trees", 1),
+            ("min_leaf", 1),
+            ("penalty", 0.0),
+            ("fidelity", 0.0),
+        ):
+            if not getattr(self, name) >= least:
+                raise OptionError(
+                    f"forest: {name} = {getattr(self, name)}", hint=f"use {least:g} or more"
+                )
+        self.keep = names_in(self.keep, "forest: keep")
+
+    def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
+        """Code the columns, then model each given those before it."""
+        if table.height < self.k:
+            raise DataError(
+                f"{table.name}: fewer than {self.k} rows, and every value that is shown must be "
+                f"held by {self.k}",
+                hint="give more rows, or a smaller k (-o forest.k=1)",
+            )
+        plan = Plan.of(Wishes(visit=self.visit, keep=self.keep), table)
+        self.names_, self.rules_ = table.schema.modelled, plan.rules
+        for rule in plan.rules:
+            rule.holds(table)
+        fitted = [Support.fit(table.values(n), table.schema[n], self.k) for n in plan.order]
+        self.supports_ = [support for support, _ in fitted]
+        codes = np.asfortranarray(np.column_stack([made for _, made in fitted]))
+        if len(codes) > MOST_ROWS:
+            codes = np.asfortranarray(codes[np.sort(rng.choice(len(codes), MOST_ROWS, False))])
+        self.models_, self.balance_ = [], None
+        steps = len(plan.order) + 1
+        with ThreadPoolExecutor(os.cpu_count()) as workers:
+            for place, name in enumerate(plan.order):
+                given = tuple(plan.order.index(other) for other in plan.predictors[name])
+                kept = name in self.keep
+                self.models_.append(
+                    None if kept else self._model(codes, place, given, rng, workers)
+                )
+                progress("growing trees", place + 1, steps)
+        if self.fidelity > 0 and not self.keep:
+            tried = min(max(4 * len(codes), TRIED[0]), TRIED[1])
+            pool, sizes = self._draw(tried, rng), [s.size for s in self.supports_]
+            self.balance_ = fit_balance(codes, pool, sizes, fidelity=self.fidelity)
+        progress("growing trees", steps, steps)
         return self
 
-    def _draw(self, rows, rng):
-        codes = np.empty((rows, len(self.supports_)), np.uint16, order="F")
-        for j, model in enumerate(self.models_):
-            codes[:, j] = model.draw(codes[:, :j], rng)
-        return codes
+    def _model(
+        self,
+        codes: Codes,
+        place: int,
+        places: tuple[int, ...],
+        rng: np.random.Generator,
+        workers: ThreadPoolExecutor,
+    ) -> Trees | Odds | None:
+        """Model one column; none is needed where it shows one code only."""
+        support = self.supports_[place]
+        if support.size < 2:
+            return None
+        shown = codes[:, place] < support.size
+        rows = codes if shown.all() else np.asfortranarray(codes[shown])
+        target = rows[:, place].copy()
+        counts = np.bincount(target, minlength=support.size)
+        group_of = group_codes(counts, ordered=support.column.is_numeric)
+        places = strongest(rows, places, group_of[target])
+        ranks = tuple(
+            np.arange(self.supports_[i].size + 1, dtype=np.uint16)
+            if self.supports_[i].column.is_numeric
+            else rank_levels(rows[:, i], self.supports_[i].size + 1, group_of[target])
+            for i in places
+        )
+        given = Given(places, ranks)
+        if support.size == 2 and places:
+            return fit_odds(rows, given, target, rng)
+        settings = Settings(self.trees, self.min_leaf, self.penalty)
+        return fit_trees(rows, given, target, group_of, settings, rng, workers)
 
-    def sample(self, rows, rng):
-        if self.balance_ is None:
-            codes = self._draw(rows, rng)
+    def _draw(self, rows: int, rng: np.random.Generator, kept: Codes | None = None) -> Codes:
+        """Draw codes in blocks, on all cores; columns that are kept have theirs."""
+        made = np.zeros((rows, len(self.supports_)), np.uint16, order="F")
+        if kept is not None:
+            made[:, : kept.shape[1]] = kept
+        starts = range(0, rows, BLOCK)
+
+        def fill(start: int, own: np.random.Generator) -> None:
+            block = np.asfortranarray(made[start : start + BLOCK])
+            for place, model in enumerate(self.models_):
+                if model is not None:
+                    block[:, place] = model.draw(block, own)
+            made[start : start + BLOCK] = block
+
+        with ThreadPoolExecutor(os.cpu_count()) as workers:
+            list(workers.map(fill, starts, rng.spawn(len(starts))))
+        return made
+
+    def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
+        """Draw a pool of rows and choose from it; no row is chosen for its distance to training."""
+        if self.keep:
+            raise OptionError(
+                f"forest: the columns that are kept ({', '.join(self.keep)}) need rows",
+                hint="complete the rows of a table, or keep no column",
+            )
+        if self.balance_ is None or not rows:
+            return self._decode(self._draw(rows, rng), rng)
+        wanted = max(rows, SMALLEST)
+        pool = self._draw(POOL * wanted, rng)
+        chosen = self.balance_.select(pool, wanted)
+        return self._decode(pool[rng.permutation(chosen)[:rows]], rng)
+
+    def complete(self, kept: Table, rng: np.random.Generator) -> pl.DataFrame:
+        """Draw all other columns for the rows of a table whose kept columns stay untouched."""
+        for name in self.keep:
+            if name not in kept.frame.columns:
+                raise DataError(
+                    f"{kept.name}: the column '{name}' that is kept is missing",
+                    hint=near(name, kept.frame.columns),
+                )
+        first = [s for s in self.supports_ if s.column.name in self.keep]
+        codes = np.column_stack([s.encode(kept.values(s.column.name)) for s in first])
+        made = self._decode(self._draw(kept.height, rng, codes), rng, kept.frame)
+        return made
+
+    def _decode(
+        self, codes: Codes, rng: np.random.Generator, kept: pl.DataFrame | None = None
+    ) -> pl.DataFrame:
+        """Turn codes into values, column after column, and hold the rules."""
+        made: dict[str, pl.Series] = {}
+        for place, support in enumerate(self.supports_):
+            name = support.column.name
+            if kept is not None and name in self.keep:
+                made[name] = kept[name]
+                continue
+            series = support.decode(codes[:, place], rng)
+            for rule in self.rules_:
+                if rule.column == name:
+                    schema = Schema(tuple(s.column for s in self.supports_[:place]))
+                    before = Table(pl.DataFrame(made), schema, "drawn so far")
+                    series = _fixed(series, rule, rule.condition.mask(before))
+            made[name] = series
+        return pl.DataFrame(made).select(self.names_)
+
+    def emitted(self, schema: Schema) -> Schema:
+        """Give the schema of what is shown: no level and no bound but those of the support."""
+        shown = {support.column.name: support.column_shown() for support in self.supports_}
+        hidden = {c.name: dataclasses.replace(c, levels=(), bounds=None) for c in schema.left_out}
+        columns = tuple({**hidden, **shown}[c.name] for c in schema)
+        return dataclasses.replace(schema, columns=columns)
+
+    def state(self) -> State:
+        """Give supports, models and small tables."""
+        arrays: dict[str, NDArray[Any]] = {}
+        columns = []
+        for number, (support, model) in enumerate(zip(self.supports_, self.models_, strict=True)):
+            kind = next((k for k, of in MODELS.items() if isinstance(model, of)), None)
+            columns.append(
+                {"name": support.column.name, "labels": list(support.labels), "model": kind}
+            )
+            parts = {f"support_{k}": v for k, v in support.arrays().items()}
+            parts |= model.arrays() if model is not None else {}
+            arrays |= {f"{number}_{name}": array for name, array in parts.items()}
+        if self.balance_ is not None:
+            arrays |= {f"balance_{k}": v for k, v in self.balance_.arrays().items()}
+        rules = [rule.text for rule in self.rules_]
+        return State({"columns": columns, "names": list(self.names_), "rules": rules}, arrays)
+
+    def restore(self, state: State, schema: Schema) -> Self:
+        """Take supports, models and small tables."""
+
+        def part(prefix: str) -> dict[str, NDArray[Any]]:
+            size = len(prefix)
+            return {k[size:]: v for k, v in state.arrays.items() if k.startswith(prefix)}
+
+        self.supports_, self.models_ = [], []
+        for number, entry in enumerate(state.values["columns"]):
+            column, labels = schema[entry["name"]], tuple(entry["labels"])
+            self.supports_.append(Support.of(column, labels, part(f"{number}_support_")))
+            kind = entry["model"]
+            self.models_.append(None if kind is None else MODELS[kind].of(part(f"{number}_")))
+        balance = part("balance_")
+        self.balance_ = Balance.of(balance) if balance else None
+        self.names_ = tuple(state.values["names"])
+        self.rules_ = tuple(map(Rule.parse, state.values["rules"]))
+        return self
+
+
+def _fixed(series: pl.Series, rule: Rule, where: NDArray[np.bool_]) -> pl.Series:
+    """Put the value of a rule where its condition holds."""
+    test: Any = rule.outcome.root
+    value = None
+    if test.operator != "missing":
+        text = pl.Series([test.values[0]], dtype=pl.String)
+        if series.dtype.is_temporal():
+            value = text.str.strptime(series.dtype).item()  # type: ignore[arg-type]
+        elif series.dtype.is_numeric():
+            value = text.cast(pl.Float64).cast(series.dtype).item()
         else:
-            pool = self._draw(self.pool * rows, rng)
-            codes = pool[self.balance_.select(pool, rows, sweeps=self.sweeps)]
-        return pl.DataFrame({s.column.name: s.decode(codes[:, j], rng) for j, s in enumerate(self.supports_)})
-
-    def state(self): ...
-    def restore(self, state, schema): ...
+            value = text.cast(series.dtype).item()
+    return series.scatter(np.flatnonzero(where), value)

@@ -6,6 +6,8 @@ neighbouring numbers, the k - 1 smallest and largest numbers left out. Whatever 
 than k rows (a rare level, an extreme, a unique number) is never shown.
 """
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -15,7 +17,6 @@ from numpy.typing import NDArray
 
 from understudy.coding import on_grid, write_values
 from understudy.schema import Column, Values
-from understudy.synthesizers.model_file import State
 
 FEW_VALUES = 100
 BINS = 100
@@ -46,7 +47,7 @@ class Support:
     numbers: Floats = field(default_factory=lambda: np.empty(0))
     begin: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     weights: Floats = field(default_factory=lambda: np.empty(0))
-    labels: tuple[str | None, ...] = ()
+    labels: tuple[str | None, ...] = (None,)
 
     @property
     def bins(self) -> int:
@@ -71,7 +72,10 @@ class Support:
         counted = texts.value_counts(sort=True)
         shown = [(text, count) for text, count in counted.iter_rows() if count >= k]
         shown.sort(key=lambda pair: (-pair[1], pair[0] is None, pair[0]))
-        made = cls(column, numbers, begin, weights, tuple(text for text, _ in shown))
+        listed = [text for text, _ in shown]
+        if not listed and len(begin) == 1:
+            listed = [None]
+        made = cls(column, numbers, begin, weights, tuple(listed))
         codes[~present] = made._look_up(texts)
         codes[codes < 0] = made.size
         return made, codes.astype(np.uint16)
@@ -124,20 +128,32 @@ class Support:
         until = np.concatenate([[0.0], np.cumsum(self.weights)])
         low, high = until[self.begin[codes]], until[self.begin[codes + 1]]
         place = np.searchsorted(until, low + rng.random(len(codes)) * (high - low), "right") - 1
-        return self.numbers[np.clip(place, self.begin[codes], self.begin[codes + 1] - 1)]
+        place = np.clip(place, self.begin[codes], self.begin[codes + 1] - 1)
+        drawn: Floats = self.numbers[place]
+        return drawn
 
-    def state(self) -> State:
-        """Give what is to be saved."""
-        values = {"name": self.column.name, "labels": list(self.labels)}
-        arrays = {"numbers": self.numbers, "begin": self.begin, "weights": self.weights}
-        return State(values, arrays)
+    def column_shown(self) -> Column:
+        """Describe the column as it is shown."""
+        facts: dict[str, Any] = {
+            "levels": tuple(text for text in self.labels if text is not None),
+            "bounds": None,
+            "missing": None in self.labels,
+            "why": "",
+        }
+        if self.column.bounds is not None and self.bins:
+            facts["bounds"] = (float(self.numbers.min()), float(self.numbers.max()))
+        return dataclasses.replace(self.column, **facts)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give what is to be saved, but the labels."""
+        return {"numbers": self.numbers, "begin": self.begin, "weights": self.weights}
 
     @classmethod
-    def restore(cls, values: Any, arrays: Any, column: Column) -> Self:
+    def of(
+        cls, column: Column, labels: tuple[str | None, ...], arrays: Mapping[str, NDArray[Any]]
+    ) -> Self:
         """Take what was saved."""
-        return cls(
-            column, arrays["numbers"], arrays["begin"], arrays["weights"], tuple(values["labels"])
-        )
+        return cls(column, arrays["numbers"], arrays["begin"], arrays["weights"], labels)
 
 
 def _numbers(
@@ -153,12 +169,10 @@ def _numbers(
     loose = np.flatnonzero(~own)
     bins = _bins(counts[loose], k)
     if not len(bins):
-        if not own.any():
-            return np.empty(0), np.zeros(1, np.int64), np.empty(0), np.full(len(numbers), -1)
-        code_of = _nearest(values[own], values)
-        ends = np.arange(own.sum() + 1)
-        return values[own], ends, np.bincount(code_of, counts), code_of[place]
+        return _own(values, own, counts, place)
     points = _points(values[loose], counts[loose], bins, column, k, values[~held])
+    if not points:
+        return _own(values, own, counts, place)
     parts = [(values[i : i + 1], np.ones(1), float(values[i])) for i in np.flatnonzero(own)]
     middles = np.bincount(bins, values[loose] * counts[loose]) / np.bincount(bins, counts[loose])
     parts += [(*made, middle) for made, middle in zip(points, middles, strict=True)]
@@ -176,6 +190,20 @@ def _numbers(
         np.concatenate([part[1] for part in shown]),
         code_of[place],
     )
+
+
+def _own(
+    values: Floats,
+    own: NDArray[np.bool_],
+    counts: NDArray[np.int64],
+    place: NDArray[np.int64],
+) -> tuple[Floats, NDArray[np.int64], Floats, NDArray[np.int64]]:
+    """Show only values that have a code of their own; the others are coded as the nearest."""
+    if not own.any():
+        return np.empty(0), np.zeros(1, np.int64), np.empty(0), np.full(len(place), -1)
+    code_of = _nearest(values[own], values)
+    weights = np.bincount(code_of, counts).astype(float)
+    return values[own], np.arange(own.sum() + 1), weights, code_of[place]
 
 
 def _stand_out(counts: NDArray[np.int64], k: int) -> NDArray[np.bool_]:
@@ -215,10 +243,12 @@ def _points(
     sums = np.concatenate([[0.0], np.cumsum(inner)])
     averages = (sums[k:] - sums[:-k]) / k if len(inner) >= k else np.empty(0)
     ends = np.concatenate([[0], np.cumsum(np.bincount(bins, np.where(few, counts, 0)))])
+    starts = np.searchsorted(bins, np.arange(bins[-1] + 2))
     made: list[tuple[Floats, Floats]] = []
     for number in range(int(bins[-1]) + 1):
-        whole = (bins == number) & ~few
-        shown, weights = values[whole], counts[whole].astype(float)
+        here = slice(starts[number], starts[number + 1])
+        whole = ~few[here]
+        shown, weights = values[here][whole], counts[here][whole].astype(float)
         first, last = ends[number], ends[number + 1]
         if last > first and len(averages):
             many = int(min(POINTS_A_BIN, last - first))
@@ -230,17 +260,17 @@ def _points(
             weights = np.concatenate([weights, np.full(len(points), (last - first) / many)])
         made.append((shown, weights))
     allowed = np.unique(np.concatenate([shown for shown, _ in made]))
-    return [_tidy(*pair, allowed, values[bins == i]) for i, pair in enumerate(made)]
+    if not len(allowed):
+        return []
+    return [_tidy(*pair, allowed, values[starts[i] : starts[i + 1]]) for i, pair in enumerate(made)]
 
 
-def _tidy(
-    shown: Floats, weights: Floats, allowed: Floats, values: Floats
-) -> tuple[Floats, Floats]:
+def _tidy(shown: Floats, weights: Floats, allowed: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Sort and merge; a bin left with nothing to show shows what is nearest to it."""
     if not len(shown):
         return allowed[_nearest(allowed, np.array([values.mean()]))], np.ones(1)
     kept, where = np.unique(shown, return_inverse=True)
-    return kept, np.bincount(where, weights)
+    return kept, np.bincount(where, weights).astype(float)
 
 
 def _free(points: Floats, step: float | None, rare: Floats, low: float, high: float) -> Floats:
