@@ -10,7 +10,7 @@ import sys
 import time
 from importlib import metadata
 
-BENCHMARKS = ("startup", "coding", "neighbors", "marginals", "framework")
+BENCHMARKS = ("startup", "coding", "neighbors", "marginals", "framework", "synthesis")
 LIBRARIES = ("numpy", "polars", "numba", "pandas", "scikit-learn")
 
 

@@ -30,6 +30,16 @@ def real() -> pl.DataFrame:
     return pl.DataFrame({"age": rng.integers(18, 90, 100), "sex": rng.choice(["f", "m"], 100)})
 
 
+def test_an_interrupt_within_compiled_code_is_no_finding(real, monkeypatch):
+    @described(CARD)
+    def broken(comparison):
+        raise SystemError("a result with an exception set") from KeyboardInterrupt()
+
+    monkeypatch.setitem(measures.MEASURES, CARD.name, broken)
+    with pytest.raises(KeyboardInterrupt):
+        us.assess(real, real, measures=["fidelity"])
+
+
 def test_a_measure_that_fails_is_a_finding_and_the_run_goes_on(real, monkeypatch):
     @described(CARD)
     def broken(comparison):

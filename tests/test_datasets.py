@@ -8,8 +8,9 @@ from understudy.datasets import dataset, registry
 from understudy.errors import DataError
 from understudy.measures import MEASURES
 
+FAST = (("resamples", 5), ("permutations", 99), ("iterations", 5))
 QUICK = {
-    name: {o: n for o, n in (("resamples", 5), ("permutations", 99)) if o in options_of(measure)}
+    name: {option: n for option, n in FAST if option in options_of(measure)}
     for name, measure in MEASURES.items()
 }
 ALONE = [n for n in registry() if not n.startswith(("adult_", "bank-marketing_", "randhie"))]
@@ -39,7 +40,12 @@ def test_unknown_and_absent_and_changed(monkeypatch, tmp_path):
         dataset("insurance").path()
 
 
-@pytest.mark.parametrize("name", ALONE)
+LARGE = ("acs_national2019_nist",)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in LARGE else []) for n in ALONE]
+)
 def test_assess_every_data_set_as_it_is(real_data, name):
     """No special case for any: split, copy, assess; the copy is seen and fresh rows are not."""
     path = real_data(name)

@@ -16,7 +16,7 @@ import polars as pl
 
 from understudy._version import __version__
 from understudy.comparison import Comparison, Progress, compare_tables, silent
-from understudy.errors import OptionError, UnderstudyError
+from understudy.errors import OptionError, UnderstudyError, interrupted
 from understudy.findings import Finding, average
 from understudy.measures import MEASURES, Measure, choose
 from understudy.measures.exchangeability import exchangeability
@@ -255,6 +255,8 @@ def run(measure: Measure, comparison: Comparison) -> Finding:
     except UnderstudyError as error:
         return card.failed(str(error).replace("\n", "; "))
     except Exception as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from error
         return card.failed(f"{type(error).__name__}: {error}")
 
 

@@ -181,7 +181,7 @@ class ColumnCodec:
 
 def on_grid(whole: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     """Give the numbers that are so many steps from 0, as they are written."""
-    return whole / (1 / step) if step < 1 else whole * step
+    return whole / round(1 / step) if step < 1 else whole * step
 
 
 def _look_up(texts: pl.Series, known: Sequence[str], codes: Iterable[int]) -> NDArray[np.uint16]:

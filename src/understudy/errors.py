@@ -40,3 +40,18 @@ class OptionError(UnderstudyError):
 
 class MissingExtraError(UnderstudyError):
     """An optional library is not installed."""
+
+
+def interrupted(error: BaseException | None) -> bool:
+    """Whether an error is a Ctrl-C: compiled code hands one on as the cause of a SystemError.
+
+    Examples
+    --------
+    >>> error = SystemError("a result with an exception set")
+    >>> error.__cause__ = KeyboardInterrupt()
+    >>> interrupted(error), interrupted(SystemError("another"))
+    (True, False)
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import process
 import understudy as us
 from people import people
 from understudy import benchmark as home
@@ -21,8 +22,7 @@ QUICK = {"fidelity.detection": {"iterations": 5}, "utility.classification": {"it
 
 
 def understudy(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "understudy", "benchmark", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+    return process.understudy("benchmark", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_the_command_goes_on_from_finished_cells(tmp_path):
     assert first.returncode == 0, first.stderr
     assert "no --target" in first.stderr
     assert "privacy.closest_record" in first.stdout
-    cells = sorted((tmp_path / "cells").iterdir())
+    cells = sorted((tmp_path / "cells").glob("*.json"))
     assert [cell.name for cell in cells] == ["bootstrap-001.json", "flip-001.json"]
     before = [cell.stat().st_mtime_ns for cell in cells]
     again = understudy(*head, "--json", "b.json", cwd=tmp_path)
@@ -113,6 +113,9 @@ def test_the_command_goes_on_from_finished_cells(tmp_path):
     after = [cell.stat().st_mtime_ns for cell in cells]
     assert after[0] == before[0]
     assert after[1] > before[1]
+    assert (tmp_path / "cells" / "key").stat().st_mode & 0o777 == 0o600
+    handed_on = (tmp_path / "a.json").read_text()
+    assert not any(json.loads(cell.read_text())["key"] in handed_on for cell in cells)
     other = [
         home._kept(tmp_path / "cells", json.loads(c.read_text()) | {"key": "x"}) for c in cells
     ]
@@ -132,19 +135,19 @@ def test_an_interrupt_leaves_whole_cells_only(tmp_path):
     people(400, 1).write_csv(tmp_path / "real.csv")
     head = [sys.executable, "-m", "understudy", "benchmark", "real.csv"]
     rest = ["--methods", "bootstrap", "--splits", "50", "--out", "cells"]
-    process = subprocess.Popen(
+    running = subprocess.Popen(
         [*head, *rest], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     deadline = time.monotonic() + 120
     while len(list(tmp_path.glob("cells/*.json"))) < 1 and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(1)
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
+    os.killpg(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
     assert "interrupted" in said
     assert "Traceback" not in said
-    names = sorted(path.name for path in (tmp_path / "cells").iterdir())
+    names = sorted(path.name for path in (tmp_path / "cells").glob("*.json"))
     assert names == [f"bootstrap-{number:03d}.json" for number in range(1, len(names) + 1)]
     for name in names:
         assert json.loads((tmp_path / "cells" / name).read_text())["status"] == "ok"

@@ -12,16 +12,8 @@ import polars as pl
 import pytest
 
 from people import people
-
-
-def understudy(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "understudy", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **more,
-    )
+from process import understudy
+from understudy.cli import cli, main
 
 
 @pytest.fixture(scope="module")
@@ -220,13 +212,35 @@ def test_interrupting_leaves_nothing_half_written(folder, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_demo(tmp_path):
-    done = understudy("demo", "--out", tmp_path / "demo", env={**os.environ, "HOME": str(tmp_path)})
+def test_an_interrupt_within_compiled_code_is_no_traceback(monkeypatch, capsys):
+    def stopped(**options):
+        raise SystemError("a result with an exception set") from KeyboardInterrupt()
+
+    monkeypatch.setattr(cli, "main", stopped)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "understudy: interrupted, nothing half written\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "shape"),
+    [
+        ("pima_indians_diabetes", (384, 9)),
+        pytest.param("randhie", (10095, 10), marks=pytest.mark.slow),
+    ],
+)
+def test_demo(real_data, tmp_path, data, shape):
+    real_data(data)
+    home = {**os.environ, "HOME": str(tmp_path)}
+    done = understudy("demo", "--data", data, "--out", tmp_path / "demo", env=home)
     assert done.returncode == 0, done.stderr
     names = {path.name for path in (tmp_path / "demo").iterdir()}
     assert names == {"train.csv", "holdout.csv", "synthetic.csv", "assessment.json", "report.html"}
-    assert pl.read_csv(tmp_path / "demo" / "train.csv").shape == (10095, 10)
+    assert pl.read_csv(tmp_path / "demo" / "train.csv").shape == shape
     assert "privacy.identical_matches" in done.stdout
+    _, _, beside = done.stdout.partition("Beside other methods")
+    assert all(name in beside for name in ("forest", "cart", "bootstrap", "reference"))
 
 
 def test_a_full_standard_output_is_status_2(folder):

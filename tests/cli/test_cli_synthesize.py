@@ -12,19 +12,10 @@ import polars as pl
 import pytest
 
 from people import people
+from process import understudy
 from understudy.tables import read_marker
 
 REAL = people(600, 1)
-
-
-def understudy(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "understudy", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **more,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +181,11 @@ BAD = {
     "model and replace": ((*FROM, "--replace", "age"), "--from does not go with", "leave out"),
     "unseen level": ((*FROM, "--given", "sex=F"), "'sex' is never 'F'", "there are: f, m"),
     "unseen level, training": ((*CART, "--given", "sex=F"), "'sex' is never 'F'", "f, m"),
+    "never shown": (
+        ("synthesize", "secretname.csv", "--out", "o.csv", "--given", "town=town 0"),
+        "never 'town 0' in what forest makes",
+        "'town ",
+    ),
     "unknown given": ((*FROM, "--given", "sexx=f"), "there is no column 'sexx'", "'sex'?"),
     "out of range": ((*FROM, "--given", "age=200"), "that far out", "between 18 and 89"),
     "no value": ((*FROM, "--given", "sex"), "--given sex", "A=VALUE"),

@@ -13,10 +13,11 @@ import polars as pl
 import pytest
 
 from understudy.assessment import run
-from understudy.cli import cli
+from understudy.cli import cli, common
 from understudy.comparison import compare_tables
 from understudy.measures import MEASURES
-from understudy.synthesizers import SYNTHESIZERS
+from understudy.schema import loads
+from understudy.synthesizers import DEFAULT, SYNTHESIZERS, synthesizer
 from understudy.synthesizers.base import Synthesizer
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +37,11 @@ def commands(page: str) -> list[str]:
         line for block in blocks(page, "sh") for line in block.replace("\\\n", " ").splitlines()
     ]
     return [line for line in lines if line.startswith("understudy ")]
+
+
+def shape(line: str) -> str:
+    """Give a line without its numbers, which differ a little between machines."""
+    return " ".join(re.sub(r"\d[\d.,]*", "0", line).split())
 
 
 def ids(path: Path) -> str:
@@ -59,6 +65,34 @@ def test_commands_parse(line: str) -> None:
     command = cli.get_command(cli.make_context("understudy", [name]), name)
     assert command is not None
     command.make_context(name, arguments)
+
+
+def test_help_names_the_default_method() -> None:
+    assert common.DEFAULT_METHOD == DEFAULT
+    context = cli.make_context("understudy", ["synthesize"])
+    command = cli.get_command(context, "synthesize")
+    assert command is not None
+    assert f"{DEFAULT} if not given" in command.get_help(context)
+
+
+@pytest.mark.parametrize("number", range(len(blocks("docs/synthesis.md", "toml"))))
+def test_schema_examples_are_read(number: int) -> None:
+    schema = loads(blocks("docs/synthesis.md", "toml")[number])
+    rows = 60
+    real = pl.DataFrame(
+        {
+            "sex": ["F", "M"] * (rows // 2),
+            "age": [10 + i % 60 for i in range(rows)],
+            "income": [None if i % 60 < 5 else 1000 + 37 * (i % 7) for i in range(rows)],
+            "birth place": ["in", "out", "out"] * (rows // 3),
+        }
+    )
+    made = synthesizer("sequential").fit(real, schema=schema).sample(rows)
+    assert set(made.columns) == set(real.columns)
+    assert (
+        made.filter(pl.col("age") < 15)["income"].null_count()
+        == made.filter(pl.col("age") < 15).height
+    )
 
 
 def test_every_command_is_in_the_readme() -> None:
@@ -130,7 +164,13 @@ def test_worked_synthesizer_runs(tmp_path: Path) -> None:
 def test_readme_runs_as_written(tmp_path: Path) -> None:
     pytest.importorskip("statsmodels")
     start = [sys.executable, "-m", "understudy"]
-    subprocess.run([*start, "demo", "--quiet"], cwd=tmp_path, check=True)
+    wide = {**os.environ, "COLUMNS": "80"}
+    done = subprocess.run(
+        [*start, "demo"], cwd=tmp_path, check=True, env=wide, capture_output=True, text=True
+    )
+    printed = {shape(line) for line in (done.stdout + done.stderr).splitlines()}
+    shown = {shape(line) for line in blocks("README.md", "text")[0].splitlines()} - {"…"}
+    assert shown <= printed, "the README shows what the demo does not print"
     for line in commands("README.md"):
         arguments = shlex.split(line, comments=True)[1:]
         if arguments[0] == "study" and not os.environ.get("UNDERSTUDY_DATA"):

@@ -37,19 +37,15 @@ def test_the_reference_is_what_fresh_rows_of_that_size_get():
     def draw(rows: int) -> pl.DataFrame:
         return pl.DataFrame({f"c{i}": rng.integers(0, 8, rows).astype(str) for i in range(6)})
 
-    for name, tolerance in (
-        ("total_variation", 0.04),
-        ("hellinger", 0.04),
-        ("relative_entropy", 0.08),
-    ):
-        measure = f"fidelity.{name}"
-        options = {measure: {"resamples": 2, "pairs": 1}}
-        values, references = [], []
-        for _ in range(60):
-            comparison = compare_tables(draw(400), draw(2000), draw(300), options=options)
-            found = run(MEASURES[measure], comparison)
-            values.append(found.value)
-            references.append(found.reference)
+    tolerances = {"total_variation": 0.04, "hellinger": 0.04, "relative_entropy": 0.08}
+    names = [f"fidelity.{name}" for name in tolerances]
+    options = {name: {"resamples": 2, "pairs": 1} for name in names}
+    found = []
+    for _ in range(60):
+        comparison = compare_tables(draw(400), draw(2000), draw(300), options=options)
+        found.append([run(MEASURES[name], comparison) for name in names])
+    for measured, tolerance in zip(zip(*found, strict=True), tolerances.values(), strict=True):
+        values, references = [f.value for f in measured], [f.reference for f in measured]
         assert np.mean(values) == pytest.approx(np.mean(references), rel=tolerance)
 
 

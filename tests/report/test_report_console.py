@@ -5,6 +5,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from understudy.report import console, words
+from understudy.report.benchmark import show_beside
 
 WIDTHS = [40, 60, 80, 120]
 
@@ -118,3 +119,23 @@ def test_colour_is_never_the_only_sign(data, cards):
     )
     assert "\x1b[" in file.getvalue()
     assert "FLAGGED" in file.getvalue()
+
+
+@pytest.mark.parametrize("width", [30, 80])
+def test_findings_of_several_methods_beside_each_other(data, width):
+    ok = [f for f in data["findings"] if f["status"] == "ok"]
+    flagged, failed = {**ok[0], "flagged": True}, {**ok[1], "status": "failed"}
+    names = [ok[0]["measure"], ok[1]["measure"]]
+    file = io.StringIO()
+    show_beside(
+        {"forest": {"findings": ok}, "cart": {"findings": [flagged, failed]}},
+        names,
+        file=file,
+        width=width,
+    )
+    text = file.getvalue()
+    assert all(name in text for name in ("forest", "cart", "reference", *names))
+    value = words.number(ok[0]["value"], ok[0]["unit"])
+    assert f"{value} *" in text
+    assert "failed" in text
+    assert max(cell_len(line) for line in text.splitlines()) <= width

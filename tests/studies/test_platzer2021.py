@@ -2,16 +2,15 @@
 
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import process
 from understudy.errors import DataError, OptionError
 from understudy.studies import study
 from understudy.studies.platzer2021 import run, show
@@ -168,6 +167,7 @@ def nulls(text):
 
 @given(st.lists(st.sampled_from(CELLS), min_size=1, max_size=4))
 def test_kinds_and_numbers_are_those_of_pandas(text):
+    assume(not {"99999999999999999999", "1_0"} <= set(text))  # pandas 3: then all by Python's int
     series, pd = cells(text)
     assert is_numeric(nulls(text)) == pd.api.types.is_numeric_dtype(series)
     wanted = pd.to_numeric(series, errors="coerce").astype(float).to_numpy()
@@ -253,13 +253,7 @@ def test_names_that_begin_alike(tmp_path):
 
 
 def understudy(*arguments, **more):
-    return subprocess.run(
-        [sys.executable, "-m", "understudy", "study", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **more,
-    )
+    return process.understudy("study", *arguments, **more)
 
 
 @pytest.fixture(scope="module")

@@ -191,3 +191,13 @@ def test_many_levels_share_the_marks_of_a_regression():
     design = fit_design(Given(table, np.array([500]), np.array([True])))
     assert len(design) == 50
     assert 0 in design[:, 1]
+
+
+@pytest.mark.parametrize("method", ["linear", "pmm"])
+def test_a_large_mean_does_no_harm(method):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=ROWS)
+    train = pl.DataFrame({"x": x, "y": 1.6e9 + 4 * x + rng.normal(scale=3, size=ROWS)})
+    made = fit(method, train).sample(5000)["y"]
+    assert abs(made.mean() - train["y"].mean()) < 0.5
+    assert made.std() == pytest.approx(train["y"].std(), rel=0.1)

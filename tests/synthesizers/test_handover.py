@@ -34,10 +34,10 @@ def test_the_card_is_in_the_readme(method):
         (
             FULL,
             False,
-            "v * (k / n + 1 / m), for k rows in a file, n rows in the real table and m = 1",
+            "v * (s / n + 1 / m), for s rows in a file, n rows in the real table and m = 1",
         ),
-        (replace(FULL, replicates=5), False, "v * (k / n + 1 / m), for k rows"),
-        (replace(FULL, replicates=5), True, "v * (k / n + (1 + k / n) / m)"),
+        (replace(FULL, replicates=5), False, "v * (s / n + 1 / m), for s rows"),
+        (replace(FULL, replicates=5), True, "v * (s / n + (1 + s / n) / m)"),
         (replace(PARTLY, replicates=5), False, "v + b / m, for m = 5 files"),
         (replace(PARTLY, replicates=5), True, "v + b / m, for m = 5 files"),
         (PARTLY, False, "intervals\nare too narrow where they rest on replaced columns"),
@@ -46,7 +46,7 @@ def test_the_card_is_in_the_readme(method):
 def test_the_combining_rule_is_the_one_for_the_release(marker, proper, rule):
     text = readme(marker, CARD, proper=proper)
     assert rule in text
-    rules = ("v * (k / n + 1 / m)", "v * (k / n + (1 + k / n) / m)", "v + b / m")
+    rules = ("v * (s / n + 1 / m)", "v * (s / n + (1 + s / n) / m)", "v + b / m")
     assert sum(other in text for other in rules) <= 1
 
 
@@ -99,3 +99,16 @@ def test_a_readme_of_somebody_else_is_left_alone(tmp_path):
         note_for(out)
     note.write_text(readme(FULL, CARD))
     assert note_for(out) == note
+
+
+def test_one_saved_model_makes_no_proper_replicates(tmp_path):
+    us.synthesizer("cart", proper=True).fit(TABLE).save(tmp_path / "model")
+    release = Release.of_rows(us.load(tmp_path / "model"), 20)
+    with pytest.raises(us.UnderstudyError, match="need a model each"):
+        release.write([tmp_path / "a.csv", tmp_path / "b.csv"])
+    assert not list(tmp_path.glob("*.csv"))
+    release.write([tmp_path / "a.csv"])
+
+
+def test_the_readme_calls_no_row_nobody_s():
+    assert "may still equal real ones" in readme(FULL, SYNTHESIZERS["bootstrap"].card)

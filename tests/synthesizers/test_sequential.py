@@ -193,7 +193,7 @@ WRONG = {
     "unknown predictor": ({"predictors": {"wage": ["sex"]}}, "there is no column 'sex'"),
     "later predictor": ({"predictors": {"age": ["wage"]}}, "'wage' of 'age' is not drawn before"),
     "own predictor": ({"predictors": {"age": ["age"]}}, "'age' of 'age' is not drawn before"),
-    "predictors in words": ({"predictors": {"wage": "age"}}, "are one text"),
+    "predictors in words": ({"predictors": {"wage": "age"}}, "are no list"),
     "predictors as a list": ({"predictors": ["age"]}, "predictors = ['age']"),
     "unknown kept": ({"keep": ["sex"]}, "keep: there is no column 'sex'"),
     "all kept": ({"keep": ["marital", "age", "spouse_age", "wage"]}, "every column is kept"),

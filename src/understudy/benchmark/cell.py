@@ -39,7 +39,6 @@ def run(cell: dict[str, Any], folder: Path) -> dict[str, Any]:
     train, control = (pl.read_ipc(folder / f"{n}.arrow") for n in ("train", "control"))
     schema = read(folder / "schema.toml")
     warm_up(cell, train, schema)
-    base = peak_memory()
     made = _synthesizer(cell)
     _, fit = spent(lambda: made.fit(train, schema=schema))
     rows = cell["rows"] or control.height
@@ -62,7 +61,6 @@ def run(cell: dict[str, Any], folder: Path) -> dict[str, Any]:
         "warnings": list(result.provenance["warnings"]),
         "fit": fit,
         "sample": sample,
-        "memory_before": base,
     }
 
 

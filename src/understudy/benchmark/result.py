@@ -36,7 +36,7 @@ class Benchmark:
             "version": VERSION,
             "methods": [self._summary(method) for method in self.methods],
             "references": _by_measure(self._one_a_split(), "reference"),
-            "cells": [dict(cell) for cell in self.cells],
+            "cells": [{k: v for k, v in cell.items() if k != "key"} for cell in self.cells],
             "provenance": dict(self.provenance),
         }
 

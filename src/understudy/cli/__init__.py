@@ -9,7 +9,7 @@ from typing import NoReturn, TextIO
 import click
 
 from understudy._version import __version__
-from understudy.errors import UnderstudyError
+from understudy.errors import UnderstudyError, interrupted
 
 COMMANDS = {
     "schema": "Say what the columns of a table are, and why.",
@@ -63,7 +63,9 @@ def main() -> None:
         status = cli.main(prog_name="understudy", standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort, SystemError) as error:
+        if isinstance(error, SystemError) and not interrupted(error):
+            raise
         _stop(130, "interrupted, nothing half written")
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "understudy"

@@ -15,6 +15,7 @@ from understudy.errors import DataError, OptionError
 Progress = Callable[[str, int, int], None]
 
 FILE = click.Path(path_type=Path)
+DEFAULT_METHOD = "forest"  # synthesizers.DEFAULT, named here so that --help need not load it
 seed = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 schema = click.option("--schema", type=FILE, help="A schema file with declared kinds.")
 quiet = click.option("--quiet", is_flag=True, help="Say nothing but errors.")

@@ -2,24 +2,40 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from understudy.cli import common
 
+BESIDE = (common.DEFAULT_METHOD, "cart", "bootstrap")
+WRITTEN = ("synthetic.csv", "synthetic.README.md", "assessment.json", "report.html")
+SHOWN = (
+    "fidelity.trivariate",
+    "fidelity.detection",
+    "privacy.identical_matches",
+    "privacy.closest_record",
+)
+
 
 @click.command("demo")
 @click.option("--out", type=common.FILE, default=Path("understudy-demo"), show_default=True)
 @click.option("--data", "name", default="randhie", show_default=True, help="A data set by name.")
-@click.option("--method", default="cart", show_default=True, help="See understudy methods.")
+@click.option(
+    "--method", default=common.DEFAULT_METHOD, show_default=True, help="See understudy methods."
+)
 @common.seed
 @common.quiet
 def command(out: Path, name: str, method: str, seed: int, quiet: bool) -> None:
-    """Split, synthesize and assess real microdata, and write a report."""
+    """Split, synthesize and assess real microdata, and write a report.
+
+    The end of the sheet sets the method beside others: the default, cart and a plain copy.
+    """
     from understudy.assessment import assess, cards
     from understudy.datasets import dataset
-    from understudy.report import console
+    from understudy.report import benchmark, console
     from understudy.synthesizers import synthesizer
+    from understudy.synthesizers.handover import Release, note_for
     from understudy.tables import split, write_file
 
     chosen = dataset(name)
@@ -27,17 +43,29 @@ def command(out: Path, name: str, method: str, seed: int, quiet: bool) -> None:
     common.make_folder(out)
     common.say(f"{chosen.source}: {chosen.rows:,} rows, {chosen.columns} columns", quiet=quiet)
     train, holdout = split(path, holdout=0.5, seed=seed)
+
+    def judge(table: Any, measures: tuple[str, ...] | None) -> Any:
+        return assess(
+            train, table, holdout=holdout, measures=measures, seed=seed, progress=progress
+        )
+
     with common.progress_bar(quiet) as progress:
         made = synthesizer(method, seed=seed, progress=progress).fit(train)
         synthetic = made.sample()
-        result = assess(train, synthetic, holdout=holdout, seed=seed, progress=progress)
-    tables = {"train.csv": train, "holdout.csv": holdout, "synthetic.csv": synthetic}
+        result = judge(synthetic, None)
+        beside = {method: result.to_dict()}
+        for other in BESIDE if not quiet else ():
+            if other != method:
+                table = synthesizer(other, seed=seed, progress=progress).fit(train).sample()
+                beside[other] = judge(table, SHOWN).to_dict()
+    tables = {"train.csv": train, "holdout.csv": holdout}
     for file, table in tables.items():
         write_file(table, out / file)
+    shown = out / "synthetic.csv"
+    Release.of_rows(made).write([shown], note=note_for(shown))
     result.to_json(out / "assessment.json")
     result.to_html(out / "report.html", title=f"{chosen.source}, by {made.method.card.name}")
     if not quiet:
         console.show(result.to_dict(), cards(), file=sys.stdout)
-    common.say(
-        f"wrote {out}: {', '.join([*tables, 'assessment.json', 'report.html'])}", quiet=quiet
-    )
+        benchmark.show_beside(beside, SHOWN, file=sys.stdout)
+    common.say(f"wrote {out}: {', '.join([*tables, *WRITTEN])}", quiet=quiet)

@@ -23,7 +23,11 @@ NOT_WITH_REPLACE = {
 @click.command("synthesize")
 @click.argument("train", type=common.FILE, required=False)
 @click.option("--out", type=common.FILE, required=True, help="The synthetic table.")
-@click.option("--method", metavar="NAME", help="See understudy methods; there is a default.")
+@click.option(
+    "--method",
+    metavar="NAME",
+    help=f"See understudy methods; {common.DEFAULT_METHOD} if not given.",
+)
 @click.option("--rows", type=click.IntRange(min=0), help="As many as training if not given.")
 @click.option("--replicates", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option(
@@ -150,7 +154,13 @@ def _full(
     table = Table.of(train, schema)
     if given is not None:
         given_condition(given, table.schema)
-    return Release.of_rows(made.fit(table), rows, given=given, train=table)
+    made.fit(table)
+    try:
+        return Release.of_rows(made, rows, given=given, train=table)
+    except OptionError as error:  # TRAIN has the values, so it is the method that never shows them
+        raise OptionError(
+            f"{error.message} in what {name} makes: too rare", hint=error.hint
+        ) from error
 
 
 def _partial(
@@ -200,6 +210,10 @@ def _say(
         common.say(f"wrote {note}: how it was made, how to analyse it", quiet=quiet)
     if save is not None:
         common.say(f"wrote {save}, which contains {card.file}", quiet=quiet)
+    for name in getattr(release.made.method, "hidden_", ()):
+        common.say(
+            f"all missing: {name} (no value is held by enough rows to be shown)", quiet=quiet
+        )
     for column in release.left_out:
         common.say(f"left out: {column.name} ({column.kind}: {column.why})", quiet=quiet)
 

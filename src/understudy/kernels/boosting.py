@@ -6,17 +6,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-DEPTH = 4
-NODES = 15
+DEPTH = 3
+NODES = 7
 NEVER = 65535
 
 
 @dataclass(frozen=True)
 class Boosted:
-    """Trees of three questions whose values add up to the log-odds of a two-valued target.
+    """Trees of ``DEPTH`` questions whose values add up to the log-odds of a two-valued target.
 
-    One line a tree: which predictor each of its seven nodes asks, the code above which a row goes
-    right (the children of node i are 2 i + 1 and 2 i + 2), and what its eight ends add.
+    One line a tree: which predictor each of its nodes asks, the code above which a row goes right
+    (the children of node i are 2 i + 1 and 2 i + 2), and what its ends add.
     """
 
     start: float

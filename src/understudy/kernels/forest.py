@@ -13,7 +13,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 LEAF = -1
+GOLDEN = 0.6180339887498949
 STRENGTHS = np.array([0.5, 1.4, 4.0, 12.0, 36.0, 108.0, 324.0, 972.0, 2916.0, 1e4, 1e5])
+TIE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def grow(
     logs = np.arange(len(rows) + 1, dtype=np.float64)
     logs[1:] *= np.log(logs[1:])
     return Splits(
-        *_grow(codes, sizes, groups, rows.copy(), many, logs, min_leaf, penalty, most_leaves)
+        *_grow(codes, sizes, groups, rows.copy(), many, logs, min_leaf, float(penalty), most_leaves)
     )
 
 
@@ -246,9 +248,12 @@ def _shrink(counts, left, right, group_of, root, strengths, fine_strengths):
 
 @njit(cache=True, nogil=True)
 def _coarse_strength(coarse, strengths):
-    """Choose how strongly two children lean on their parent: by the evidence of their groups."""
+    """Choose how strongly two children lean on their parent: by the evidence of their groups.
+
+    Where counts say nothing, as a single row does, the strongest is chosen.
+    """
     best, chosen = -np.inf, strengths[-1]
-    for a in strengths:
+    for a in strengths[::-1]:
         evidence = 0.0
         for side in range(1, 3):
             whole = 0.0
@@ -259,7 +264,7 @@ def _coarse_strength(coarse, strengths):
                     mean = a * coarse[0, g]
                     evidence += math.lgamma(mean + count) - math.lgamma(mean)
             evidence += math.lgamma(a) - math.lgamma(a + whole)
-        if evidence > best:
+        if evidence > best + TIE:
             best, chosen = evidence, a
     return chosen
 
@@ -268,7 +273,7 @@ def _coarse_strength(coarse, strengths):
 def _fine_strength(counts, parent, coarse, children, group_of, strengths):
     """Choose how strongly shares within groups lean on the parent's."""
     best, chosen = -np.inf, strengths[-1]
-    for b in strengths:
+    for b in strengths[::-1]:
         evidence = 0.0
         for side in range(2):
             child = children[side]
@@ -280,21 +285,26 @@ def _fine_strength(counts, parent, coarse, children, group_of, strengths):
             for g in range(coarse.shape[1]):
                 if coarse[1 + side, g] > 0:
                     evidence += math.lgamma(b) - math.lgamma(b + coarse[1 + side, g])
-        if evidence > best:
+        if evidence > best + TIE:
             best, chosen = evidence, b
     return chosen
 
 
 def draw(
-    cumulative: NDArray[np.float32], leaves: NDArray[np.int64], start: float
+    cumulative: NDArray[np.float32],
+    leaves: NDArray[np.int64],
+    order: NDArray[np.int64],
+    start: float,
 ) -> NDArray[np.uint16]:
     """Draw a code for each row from its leaf's distribution.
 
     The draws of a leaf, and of neighbouring leaves, are spread evenly (a golden-ratio sequence
     from ``start``), so that their shares come as close to the distribution as their number lets
-    them.
+    them. ``order`` is a random order of the rows: without it, rows that share their leaves in two
+    columns would draw alike in both.
     """
-    return _draw(cumulative, leaves, np.argsort(leaves, kind="stable"), start)
+    order = order[np.argsort(leaves[order], kind="stable")]
+    return _draw(cumulative, leaves, order, start)
 
 
 @njit(cache=True, nogil=True)
@@ -303,7 +313,7 @@ def _draw(cumulative, leaves, order, start):
     size = cumulative.shape[1]
     at = start
     for row in order:
-        at += 0.6180339887498949
+        at += GOLDEN
         if at >= 1:
             at -= 1
         line = cumulative[leaves[row]]
@@ -320,23 +330,35 @@ def _draw(cumulative, leaves, order, start):
 
 def apply_each(
     codes: NDArray[np.uint16],
+    tree: NDArray[np.int64],
     roots: NDArray[np.int64],
     feature: NDArray[np.int16],
     cut: NDArray[np.uint16],
     left: NDArray[np.int32],
     right: NDArray[np.int32],
     line: NDArray[np.int32],
+    places: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    ranks: NDArray[np.uint16],
 ) -> NDArray[np.int64]:
-    """Find the leaf of each row in its own tree, given by its root; leaves are numbered by line."""
-    return _apply_each(codes, roots, feature, cut, left, right, line)
+    """Find the leaf of each row in its own tree; leaves are numbered by line.
+
+    ``places`` says in which column of the codes a predictor stands; ``ranks`` holds for each tree
+    the ranks of all predictors' codes, which begin at ``starts``.
+    """
+    return _apply_each(
+        codes, tree, roots, feature, cut, left, right, line, places, starts, ranks
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
-def _apply_each(codes, roots, feature, cut, left, right, line):
+def _apply_each(codes, tree, roots, feature, cut, left, right, line, places, starts, ranks):
     leaves = np.empty(codes.shape[0], np.int64)
     for row in range(codes.shape[0]):
-        node = roots[row]
+        node = roots[tree[row]]
         while feature[node] >= 0:
-            node = left[node] if codes[row, feature[node]] <= cut[node] else right[node]
+            asked = feature[node]
+            rank = ranks[tree[row], starts[asked] + codes[row, places[asked]]]
+            node = left[node] if rank <= cut[node] else right[node]
         leaves[row] = line[node]
     return leaves

@@ -19,7 +19,8 @@ def count_cells(
     sizes : array
         The number of groups of each column.
     """
-    return _count(groups, columns, sizes, offsets(columns, sizes))
+    begin = offsets(columns, sizes)
+    return _count(np.ascontiguousarray(groups.T), _ways(columns, sizes, begin), begin[-1])
 
 
 def offsets(columns: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -29,22 +30,15 @@ def offsets(columns: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.
 
 
 @njit(cache=True, nogil=True)
-def _cell(groups, row, columns, sizes, begin, table):
-    cell = np.int64(groups[row, columns[table, 0]])
-    for place in range(1, 3):
-        j = columns[table, place]
-        if j < 0:
-            break
-        cell = cell * sizes[j] + groups[row, j]
-    return begin[table] + cell
-
-
-@njit(cache=True, nogil=True)
-def _count(groups, columns, sizes, begin):
-    counts = np.zeros(begin[-1])
-    for row in range(groups.shape[0]):
-        for table in range(columns.shape[0]):
-            counts[_cell(groups, row, columns, sizes, begin, table)] += 1
+def _count(groups, ways, cells):
+    counts = np.zeros(cells)
+    for table in range(len(ways)):
+        a, b, c, stride_a, stride_b, begin = ways[table]
+        for row in range(groups.shape[1]):
+            cell = begin + groups[a, row] * stride_a + groups[b, row] * stride_b
+            if c >= 0:
+                cell += groups[c, row]
+            counts[cell] += 1
     return counts
 
 
@@ -62,14 +56,16 @@ def select(
     First one row after the other, the best of a few candidates for the counts so far; then, in
     some sweeps, each row is exchanged for a candidate that is not used where that is better.
     """
-    return _select(groups, columns, sizes, offsets(columns, sizes), target, rows, sweeps)
+    if not rows:
+        return np.empty(0, np.int64)
+    ways = _ways(columns, sizes, offsets(columns, sizes))
+    return _select(groups, ways, target, rows, sweeps)
 
 
 @njit(cache=True, nogil=True)
-def _select(groups, columns, sizes, begin, target, rows, sweeps):
-    height, tables = len(groups), len(columns)
+def _select(groups, ways, target, rows, sweeps):
+    height, tables = len(groups), len(ways)
     many = height // rows
-    ways = _ways(columns, sizes, begin)
     state = np.empty((len(target), 3), np.float32)
     for cell in range(len(target)):
         state[cell, 0], state[cell, 1] = 0, target[cell]

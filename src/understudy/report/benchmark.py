@@ -1,4 +1,4 @@
-"""A benchmark on the terminal: a table where it fits, a block for each method where it does not."""
+"""Methods side by side on the terminal: a table where it fits, otherwise a block a number."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
@@ -35,6 +35,39 @@ def show(data: Mapping[str, Any], *, file: IO[str], width: int | None = None) ->
         console.print(piece)
 
 
+def show_beside(
+    assessments: Mapping[str, Mapping[str, Any]],
+    measures: Sequence[str],
+    *,
+    file: IO[str],
+    width: int | None = None,
+) -> None:
+    """Print some findings of several assessments of the same real tables, by method."""
+    found = {
+        method: {f["measure"]: f for f in data["findings"] if f["measure"] in measures}
+        for method, data in assessments.items()
+    }
+    columns = {
+        method: {name: _marked(own[name]) for name in measures if name in own}
+        for method, own in found.items()
+    }
+    first = next(iter(found.values()), {})
+    reference = {n: around({"mean": f["reference"]}, f["unit"]) for n, f in first.items()}
+    console = Console(file=file, width=width, markup=False, emoji=False, highlight=False)
+    console.print(Text("Beside other methods", style="bold underline"))
+    for piece in _side_by_side(columns, reference, console.width):
+        console.print(piece)
+    console.print(Text("* flagged; the reference is what fresh real rows get", style="dim"))
+    console.print()
+
+
+def _marked(finding: Mapping[str, Any]) -> str:
+    """Print a value; an asterisk means that it is flagged."""
+    if finding["status"] != "ok":
+        return words.mark(finding)
+    return around({"mean": finding["value"]}, finding["unit"]) + " *" * bool(finding["flagged"])
+
+
 def around(found: Mapping[str, Any] | None, unit: str = "") -> str:
     """Print mean and spread with as many digits as the spread has meaning.
 
@@ -61,18 +94,7 @@ def _pieces(data: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
     columns = {m["method"]: _column(m, data) for m in good}
     if good:
         reference = {name: around(f, f["unit"]) for name, f in data["references"].items()}
-        labels = list(dict.fromkeys(label for column in columns.values() for label in column))
-        table = _table(labels, {**columns, REFERENCE: reference})
-        if _width(labels, {**columns, REFERENCE: reference}) <= width:
-            yield table
-        else:
-            for name, column in columns.items():
-                yield Text(words.visible(name), style="bold")
-                for label, text in column.items():
-                    beside = reference.get(label)
-                    yield _indented(
-                        f"{label}  {text}" + (f"  reference {beside}" if beside else "")
-                    )
+        yield from _side_by_side(columns, reference, width)
         yield Text("")
         yield Text(READING, style="dim")
     for method in methods:
@@ -88,8 +110,26 @@ def _pieces(data: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
             yield Text(f"{words.visible(method['method'])}: {words.visible(note)}")
 
 
+def _side_by_side(
+    columns: Mapping[str, Mapping[str, str]], reference: Mapping[str, str], width: int
+) -> Iterator[RenderableType]:
+    """Give a table with a column for each method; where it is too wide, a block a line of it."""
+    labels = list(dict.fromkeys(label for column in columns.values() for label in column))
+    together = {**columns, REFERENCE: reference}
+    if _width(labels, together) <= width:
+        yield _table(labels, together)
+        return
+    longest = max(cell_len(words.visible(name)) for name in together)
+    for label in labels:
+        yield Text(label, style="bold", overflow="fold")
+        for name, column in together.items():
+            if label in column:
+                shown = words.visible(name)
+                yield _indented(shown + " " * (longest - cell_len(shown) + GAP) + column[label])
+
+
 def _column(method: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, str]:
-    """Give what is printed of a method; some splits flagged is said by a number."""
+    """Give what is printed of a method; what worked on some splits only says on how many."""
     made = {}
     for name in data["references"]:
         found = method["measures"].get(name)

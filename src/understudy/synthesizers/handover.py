@@ -26,6 +26,7 @@ class Release:
     batches: Callable[[int], Iterable[pl.DataFrame]]
     left_out: tuple[Column, ...]
     learnt_elsewhere: bool = False
+    shares_one_draw: bool = False
 
     @classmethod
     def of_rows(
@@ -51,7 +52,8 @@ class Release:
 
         count = made.rows_ if rows is None else rows
         marker = Marker(made.method.card.name, count, given=shown)
-        return cls(made, marker, batches, schema.left_out)
+        shared = made.is_proper and train is None
+        return cls(made, marker, batches, schema.left_out, shares_one_draw=shared)
 
     @classmethod
     def of_replacement(cls, made: Replacement) -> "Release":
@@ -72,6 +74,11 @@ class Release:
         self, outputs: Sequence[Path], *, note: Path | None = None, save: Path | None = None
     ) -> None:
         """Write the replicates, the README and the model: all of them or none."""
+        if len(outputs) > 1 and self.shares_one_draw:
+            raise OptionError(
+                "proper replicates need a model each, and a saved model is one",
+                hint="draw one file from the model, or fit again from the real table",
+            )
         marker, method = replace(self.marker, replicates=len(outputs)), self.made.method
         with WholeFiles() as files:
             if save is not None:

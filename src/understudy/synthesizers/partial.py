@@ -176,10 +176,7 @@ class Replacement:
 
 def all_but(keep: Sequence[str], schema: Schema) -> tuple[str, ...]:
     """Name the columns to be replaced, in the order of visit, if these are to be kept."""
-    for name in keep:
-        if name not in schema.modelled:
-            why = "is left out of synthesis" if name in schema else "does not exist"
-            raise OptionError(f"keep: the column '{name}' {why}", hint=near(name, schema.modelled))
+    _refuse_unknown(keep, schema, "keep")
     visit = () if isinstance(schema.visit, str) else schema.visit
     others = tuple(n for n in dict.fromkeys((*visit, *schema.modelled)) if n not in keep)
     if not others:
@@ -193,12 +190,7 @@ def check_columns(columns: Sequence[str], schema: Schema) -> tuple[str, ...]:
     """Check the names of columns to be replaced: some of those modelled, not all."""
     if isinstance(columns, str):
         columns = [columns]
-    for name in columns:
-        if name not in schema.modelled:
-            why = "is left out of synthesis" if name in schema else "does not exist"
-            raise OptionError(
-                f"replace: the column '{name}' {why}", hint=near(name, schema.modelled)
-            )
+    _refuse_unknown(columns, schema, "replace")
     names = tuple(dict.fromkeys(columns))
     if not names:
         raise OptionError("replace: no column is named", hint="name the columns to be drawn anew")
@@ -211,6 +203,15 @@ def check_columns(columns: Sequence[str], schema: Schema) -> tuple[str, ...]:
             hint="for a fully synthetic table, leave this out",
         )
     return names
+
+
+def _refuse_unknown(names: Sequence[str], schema: Schema, what: str) -> None:
+    for name in names:
+        if name not in schema.modelled:
+            why = "is left out of synthesis" if name in schema else "does not exist"
+            raise OptionError(
+                f"{what}: the column '{name}' {why}", hint=near(name, schema.modelled)
+            )
 
 
 def _chosen(table: Table, condition: Condition | None) -> NDArray[np.bool_]:

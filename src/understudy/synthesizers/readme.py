@@ -10,12 +10,12 @@ Analyse each of the {m} files alone, with the same code. The estimate is the ave
 estimates. For its variance, write v for the average of the {m} squared standard errors{more}.
 """
 FULLY = """\
-The variance is v * (k / n + 1 / m), for k rows in a file, n rows in the real table and m = {m}
+The variance is v * (s / n + 1 / m), for s rows in a file, n rows {real} and m = {m}
 files. With as many rows as the real table has, that is v * (1 + 1 / m). The squared standard
 error of one file alone is too small: it leaves out that the file is a sample of a sample.
 """
 PROPER = """\
-The variance is v * (k / n + (1 + k / n) / m), for k rows in a file, n rows in the real table and
+The variance is v * (s / n + (1 + s / n) / m), for s rows in a file, n rows {real} and
 m = {m} files. The squared standard error of one file alone is too small.
 """
 PARTLY = """\
@@ -62,7 +62,10 @@ def _what(marker: Marker) -> str:
     several = f" The {marker.replicates} files are replicates: different draws of one release."
     rows = f"{marker.rows:,} rows"
     if marker.kind == "fully synthetic":
-        text = f"{rows}, fully synthetic: a program made every row. No row stands for a person."
+        text = (
+            f"{rows}, fully synthetic: a program made every row. Rows are not linked to persons; "
+            "they may still equal real ones."
+        )
         if marker.given:
             text += f" Only rows with {marker.given} were kept."
     else:
@@ -78,21 +81,22 @@ def _what(marker: Marker) -> str:
 
 def _analysis(marker: Marker, proper: bool) -> str:
     m, partly = marker.replicates, marker.kind != "fully synthetic"
+    real = f"of the real table with {marker.given}" if marker.given else "in the real table"
     if m == 1 and partly:
         text = "Analyse the file as the real one. " + ALONE
     elif m == 1:
         text = "Analyse the file as the real one; v is the squared standard error. "
-        text += (PROPER if proper else FULLY).format(m=m)
+        text += (PROPER if proper else FULLY).format(m=m, real=real)
     else:
         more = f",\nand b for the variance of the {m} estimates" if partly else ""
         text = SEVERAL.format(m=m, more=more)
-        text += (PARTLY if partly else PROPER if proper else FULLY).format(m=m)
+        text += (PARTLY if partly else PROPER if proper else FULLY).format(m=m, real=real)
     return text
 
 
 def _limits(marker: Marker) -> str:
     lines = [
-        "- Conclude nothing about a single person: a drawn value is nobody's own.",
+        "- Conclude nothing about a single person: a row that looks like one need not be theirs.",
         "- Rare groups, extremes and relations that the method loses (above) are not to be relied "
         "on. Confirm what matters on the real table.",
         "- That a program drew the values is no statement on what the file discloses about the "

@@ -70,7 +70,7 @@ class Frame:
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Model each column given those before it."""
-        with _one_thread():
+        with one_thread():
             return self._fit(table, rng, progress)
 
     def _fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
@@ -121,7 +121,7 @@ class Frame:
                 f"{self.card.name}: the columns that are kept ({', '.join(kept)}) need rows",
                 hint="complete the rows of a table, or keep no column",
             )
-        with _one_thread():
+        with one_thread():
             return self._draw(rows, None, rng)
 
     def complete(self, kept: Table, rng: np.random.Generator) -> pl.DataFrame:
@@ -132,7 +132,7 @@ class Frame:
                     f"{kept.name}: the column '{model.name}' that is kept is missing",
                     hint=near(model.name, kept.frame.columns),
                 )
-        with _one_thread():
+        with one_thread():
             return self._draw(kept.height, kept, rng)
 
     def _draw(self, rows: int, kept: Table | None, rng: np.random.Generator) -> pl.DataFrame:
@@ -203,7 +203,7 @@ def names_in(value: Any, what: str) -> tuple[str, ...]:
     return made
 
 
-def _one_thread() -> AbstractContextManager[Any]:
+def one_thread() -> AbstractContextManager[Any]:
     """Keep matrix products to one thread: small ones are faster, and sums do not depend on it."""
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
 

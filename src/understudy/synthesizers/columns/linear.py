@@ -55,7 +55,9 @@ def _regress(
     gram = table.T @ table
     gram[np.diag_indices_from(gram)] *= 1 + RIDGE
     gram[np.diag_indices_from(gram)] += RIDGE
-    weights = np.linalg.solve(gram, table.T @ target).astype(float)
+    middle = float(target.mean())
+    weights = np.linalg.solve(gram, table.T @ (target - middle)).astype(float)
+    weights[0] += middle
     squares = float(((target - table @ weights) ** 2).sum())
     free = max(1, len(target) - int(np.linalg.matrix_rank(gram, hermitian=True)))
     if not settings.proper:

@@ -36,7 +36,7 @@ class Fixed:
     @classmethod
     def of(cls, rule: Rule, table: Table, codes: Codes, numbers: Floats | None) -> "Fixed":
         """Find the value of a rule among the training rows."""
-        if str(rule.outcome).endswith(" is missing"):
+        if rule.is_missing:
             return cls(rule, MISSING, float("nan"))
         found = np.flatnonzero(rule.outcome.mask(table))
         if not len(found):

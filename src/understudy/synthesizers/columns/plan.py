@@ -110,9 +110,9 @@ class _Planner:
         for name, given in chosen.items():
             if given is None or name in kept:
                 continue
-            if isinstance(given, str):
+            if isinstance(given, str) or not isinstance(given, Sequence):
                 raise OptionError(
-                    f"the predictors of '{name}' are one text: '{given}'", hint="give a list"
+                    f"the predictors of '{name}' are no list: {given!r}", hint="give a list"
                 )
             self._known(given, f"the predictors of '{name}'")
             made[name] = tuple(dict.fromkeys(given))
@@ -131,6 +131,8 @@ class _Planner:
             raise OptionError(
                 f"visit = '{visit}'", hint=f"give a list of columns, '{TABLE}' or '{LEARNT}'"
             )
+        if not isinstance(visit, Sequence):
+            raise OptionError(f"visit = {visit!r}", hint="give a list of columns")
         self._known(visit, "visit")
         for name in visit:
             if list(visit).count(name) > 1:
@@ -140,6 +142,8 @@ class _Planner:
 
     def _known(self, names: Any, what: str) -> None:
         for name in names:
+            if not isinstance(name, str):
+                raise OptionError(f"{what}: {name!r} is no name", hint="give names as text")
             if name not in self.schema:
                 raise OptionError(
                     f"{what}: there is no column '{name}'", hint=near(name, self.names)

@@ -48,6 +48,11 @@ class Rule:
             raise OptionError(f"the rule '{text}' fixes no value", hint=HINT)
         return cls(text, test.name, outcome, condition)
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether the rule says that the value is missing."""
+        return isinstance(self.outcome.root, Test) and self.outcome.root.operator == "missing"
+
     def check(self, schema: Schema) -> None:
         """Refuse columns and values that do not exist."""
         self.outcome.check(schema)

@@ -18,7 +18,7 @@ Codes = NDArray[np.uint16]
 Floats = NDArray[np.float64]
 Tables = NDArray[np.int64]
 
-ALONE, PAIR, TRIPLE = 200, 10, 5
+ALONE, PAIR, TRIPLE = 200, 20, 5
 MOST = {1: 1_000, 2: 400, 3: 200}
 CANDIDATES = 1_000
 FIRST_LOOK = 5_000
@@ -39,14 +39,11 @@ class Balance:
         The views that each table crosses; -1 where there are fewer than three.
     shares : array
         The share of each cell, table after table.
-    z : float
-        How many standard deviations of training's shares count as chance.
     """
 
     maps: tuple[NDArray[np.uint8], ...]
     tables: Tables
     shares: Floats
-    z: float
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -67,14 +64,13 @@ class Balance:
             "maps": np.concatenate([*self.maps, np.empty(0, np.uint8)]),
             "tables": self.tables,
             "shares": self.shares,
-            "z": np.array([self.z]),
         }
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Take what was saved."""
         maps = np.split(arrays["maps"], np.cumsum(arrays["lengths"])[:-1])
-        made = cls(tuple(maps), arrays["tables"], arrays["shares"], float(arrays["z"][0]))
+        made = cls(tuple(maps), arrays["tables"], arrays["shares"])
         cells = np.where(made.tables >= 0, made.sizes[made.tables], 1).prod(axis=1).sum()
         if (made.tables >= len(maps)).any() or cells != len(made.shares):
             raise ValueError("tables and their cells do not fit together")
@@ -111,7 +107,6 @@ def fit_balance(train: Codes, pool: Codes, sizes: Sequence[int], *, fidelity: fl
         maps,
         np.vstack([counts.tables for counts in kept]),
         np.concatenate([counts.followed(z) for counts in kept]),
-        z,
     )
 
 
@@ -138,7 +133,8 @@ def _candidates(
             break
         listed = np.array(tables, np.int64)
         if len(listed) > CANDIDATES:
-            glance = _Counted.of(listed, maps, seen[:FIRST_LOOK], made[:FIRST_LOOK])
+            some, drawn = (rows[:: len(rows) // FIRST_LOOK + 1] for rows in (seen, made))
+            glance = _Counted.of(listed, maps, some, drawn)
             listed = glance.most_apart(CANDIDATES).tables
         found.append(listed)
     return found

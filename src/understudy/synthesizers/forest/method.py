@@ -15,20 +15,18 @@ from understudy.comparison import Progress
 from understudy.errors import DataError, OptionError
 from understudy.schema import Schema, near
 from understudy.synthesizers.base import MethodCard
-from understudy.synthesizers.columns.frame import names_in
+from understudy.synthesizers.columns.frame import names_in, one_thread
 from understudy.synthesizers.columns.plan import Plan, Wishes
-from understudy.synthesizers.columns.rules import Rule
 from understudy.synthesizers.forest.balance import POOL, SMALLEST, Balance, fit_balance
 from understudy.synthesizers.forest.models import (
     Codes,
-    Given,
     Odds,
+    Predictors,
     Settings,
     Trees,
     fit_odds,
     fit_trees,
     group_codes,
-    rank_levels,
 )
 from understudy.synthesizers.forest.screening import strongest
 from understudy.synthesizers.forest.support import Support
@@ -67,14 +65,14 @@ class Forest:
     k: int = 5
     trees: int = 20
     min_leaf: int = 10
-    penalty: float = 1.5
-    fidelity: float = 0.97
+    penalty: float = 1.0
+    fidelity: float = 0.95
     visit: Sequence[str] | str | None = None
     keep: Sequence[str] = ()
     supports_: list[Support] = field(init=False, repr=False, default_factory=list)
     models_: list[Trees | Odds | None] = field(init=False, repr=False, default_factory=list)
     balance_: Balance | None = field(init=False, repr=False, default=None)
-    rules_: tuple[Rule, ...] = field(init=False, repr=False, default=())
+    hidden_: tuple[str, ...] = field(init=False, repr=False, default=())
     names_: tuple[str, ...] = field(init=False, repr=False, default=())
 
     card: ClassVar[MethodCard] = MethodCard(
@@ -84,11 +82,11 @@ class Forest:
         "others, as closely as fresh real rows would show them",
         loses="values that fewer than k training rows hold, extremes among them; relations that "
         "only few rows show",
-        claim="No value is shown that fewer than k (5) training rows hold. That bounds no attack "
+        claim="No value is shown that fewer than k training rows hold (k is 5 if not set). That bounds no attack "
         "on records or attributes: measure what the table discloses.",
         file="trees and shares over coded columns, and the values that may be shown; no value "
         "that fewer than k training rows hold",
-        source="SYNTHESIZERS: a sequential forest with honest leaves (Athey and Imbens 2016) "
+        source="A sequential forest with honest leaves (Athey and Imbens 2016) "
         "shrunk by Dirichlet-multinomial evidence; Friedman 2001 for columns of two values",
     )
 
@@ -105,6 +103,8 @@ class Forest:
                     f"forest: {name} = {getattr(self, name)}", hint=f"use {least:g} or more"
                 )
         self.keep = names_in(self.keep, "forest: keep")
+        if self.visit is not None and not isinstance(self.visit, str):
+            self.visit = names_in(self.visit, "forest: visit")
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Code the columns, then model each given those before it."""
@@ -114,12 +114,22 @@ class Forest:
                 f"held by {self.k}",
                 hint="give more rows, or a smaller k (-o forest.k=1)",
             )
-        plan = Plan.of(Wishes(visit=self.visit, keep=self.keep), table)
-        self.names_, self.rules_ = table.schema.modelled, plan.rules
-        for rule in plan.rules:
-            rule.holds(table)
-        fitted = [Support.fit(table.values(n), table.schema[n], self.k) for n in plan.order]
+        if table.schema.rules:
+            raise OptionError(
+                "forest cannot hold the rules of a schema",
+                hint="use the method sequential, or a schema without rules",
+            )
+        with one_thread():
+            return self._fit(table, rng, progress)
+
+    def _fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
+        plan = Plan.of(Wishes(visit=self.visit, method="cart", keep=self.keep), table)
+        self.names_ = table.schema.modelled
+        fitted = [self._support(table, name) for name in plan.order]
         self.supports_ = [support for support, _ in fitted]
+        self.hidden_ = tuple(
+            s.column.name for s, made in fitted if s.shows_nothing and (made == s.size).any()
+        )
         codes = np.asfortranarray(np.column_stack([made for _, made in fitted]))
         if len(codes) > MOST_ROWS:
             codes = np.asfortranarray(codes[np.sort(rng.choice(len(codes), MOST_ROWS, False))])
@@ -140,6 +150,11 @@ class Forest:
         progress("growing trees", steps, steps)
         return self
 
+    def _support(self, table: Table, name: str) -> tuple[Support, Codes]:
+        """Choose what a column may show, and code it."""
+        single = table.frame[name].dtype == pl.Float32
+        return Support.fit(table.values(name), table.schema[name], self.k, single=single)
+
     def _model(
         self,
         codes: Codes,
@@ -158,17 +173,13 @@ class Forest:
         counts = np.bincount(target, minlength=support.size)
         group_of = group_codes(counts, ordered=support.column.is_numeric)
         places = strongest(rows, places, group_of[target])
-        ranks = tuple(
-            np.arange(self.supports_[i].size + 1, dtype=np.uint16)
-            if self.supports_[i].column.is_numeric
-            else rank_levels(rows[:, i], self.supports_[i].size + 1, group_of[target])
-            for i in places
-        )
-        given = Given(places, ranks)
+        sizes = np.array([self.supports_[i].size + 1 for i in places], np.int64)
+        ordered = tuple(self.supports_[i].column.is_numeric for i in places)
+        predictors = Predictors(places, sizes, ordered)
         if support.size == 2 and places:
-            return fit_odds(rows, given, target, rng)
+            return fit_odds(rows, predictors, target, rng)
         settings = Settings(self.trees, self.min_leaf, self.penalty)
-        return fit_trees(rows, given, target, group_of, settings, rng, workers)
+        return fit_trees(rows, predictors, target, group_of, settings, rng, workers)
 
     def _draw(self, rows: int, rng: np.random.Generator, kept: Codes | None = None) -> Codes:
         """Draw codes in blocks, on all cores; columns that are kept have theirs."""
@@ -218,26 +229,20 @@ class Forest:
     def _decode(
         self, codes: Codes, rng: np.random.Generator, kept: pl.DataFrame | None = None
     ) -> pl.DataFrame:
-        """Turn codes into values, column after column, and hold the rules."""
-        made: dict[str, pl.Series] = {}
-        for place, support in enumerate(self.supports_):
-            name = support.column.name
-            if kept is not None and name in self.keep:
-                made[name] = kept[name]
-                continue
-            series = support.decode(codes[:, place], rng)
-            for rule in self.rules_:
-                if rule.column == name:
-                    schema = Schema(tuple(s.column for s in self.supports_[:place]))
-                    before = Table(pl.DataFrame(made), schema, "drawn so far")
-                    series = _fixed(series, rule, rule.condition.mask(before))
-            made[name] = series
+        """Turn codes into values; columns that are kept stay as they are."""
+        made = {
+            s.column.name: kept[s.column.name]
+            if kept is not None and s.column.name in self.keep
+            else s.decode(codes[:, place], rng)
+            for place, s in enumerate(self.supports_)
+        }
         return pl.DataFrame(made).select(self.names_)
 
     def emitted(self, schema: Schema) -> Schema:
         """Give the schema of what is shown: no level and no bound but those of the support."""
         shown = {support.column.name: support.column_shown() for support in self.supports_}
-        hidden = {c.name: dataclasses.replace(c, levels=(), bounds=None) for c in schema.left_out}
+        none = {"levels": (), "bounds": None, "why": ""}
+        hidden = {c.name: dataclasses.replace(c, **none) for c in schema.left_out}  # type: ignore[arg-type]
         columns = tuple({**hidden, **shown}[c.name] for c in schema)
         return dataclasses.replace(schema, columns=columns)
 
@@ -255,8 +260,8 @@ class Forest:
             arrays |= {f"{number}_{name}": array for name, array in parts.items()}
         if self.balance_ is not None:
             arrays |= {f"balance_{k}": v for k, v in self.balance_.arrays().items()}
-        rules = [rule.text for rule in self.rules_]
-        return State({"columns": columns, "names": list(self.names_), "rules": rules}, arrays)
+        values = {"columns": columns, "names": list(self.names_), "hidden": list(self.hidden_)}
+        return State(values, arrays)
 
     def restore(self, state: State, schema: Schema) -> Self:
         """Take supports, models and small tables."""
@@ -271,23 +276,19 @@ class Forest:
             self.supports_.append(Support.of(column, labels, part(f"{number}_support_")))
             kind = entry["model"]
             self.models_.append(None if kind is None else MODELS[kind].of(part(f"{number}_")))
+            self._fits(number)
         balance = part("balance_")
         self.balance_ = Balance.of(balance) if balance else None
         self.names_ = tuple(state.values["names"])
-        self.rules_ = tuple(map(Rule.parse, state.values["rules"]))
+        self.hidden_ = tuple(state.values["hidden"])
         return self
 
-
-def _fixed(series: pl.Series, rule: Rule, where: NDArray[np.bool_]) -> pl.Series:
-    """Put the value of a rule where its condition holds."""
-    test: Any = rule.outcome.root
-    value = None
-    if test.operator != "missing":
-        text = pl.Series([test.values[0]], dtype=pl.String)
-        if series.dtype.is_temporal():
-            value = text.str.strptime(series.dtype).item()  # type: ignore[arg-type]
-        elif series.dtype.is_numeric():
-            value = text.cast(pl.Float64).cast(series.dtype).item()
-        else:
-            value = text.cast(series.dtype).item()
-    return series.scatter(np.flatnonzero(where), value)
+    def _fits(self, number: int) -> None:
+        """Refuse a model that asks for columns or codes that there are not."""
+        model = self.models_[number]
+        if model is None:
+            return
+        sizes = [s.size + 1 for s in self.supports_[:number]]
+        for place, size in zip(model.given.places, model.given.sizes, strict=True):
+            if not 0 <= place < number or sizes[place] != size:
+                raise ValueError("a model and its predictors do not fit together")

@@ -13,17 +13,18 @@ if TYPE_CHECKING:
     from understudy.kernels.forest import Splits
 
 Codes = NDArray[np.uint16]
+Rows = NDArray[np.int64]
 Arrays = Mapping[str, NDArray[Any]]
 
-GROUPS = 24
+GROUPS, FEWEST_GROUPS, ROWS_A_GROUP = 24, 4, 100
 LEVELS_AS_GROUPS = 64
 PRIOR = 20
 MOST_LEAVES = 2048
+MOST_SHARES = 2**21
 GROWN_ON = 100_000
 BOOSTED_ON = 200_000
 INNER = 5
 ROUNDS = 600
-GOLDEN = 0.6180339887498949
 
 
 @dataclass(frozen=True)
@@ -32,43 +33,73 @@ class Settings:
 
     trees: int = 20
     min_leaf: int = 10
-    penalty: float = 1.5
+    penalty: float = 1.0
     fine: float = 64.0
 
 
 @dataclass(frozen=True)
 class Given:
-    """The predictors of a column: where they stand, and the order in which their codes are cut."""
+    """The predictors of a column: where they stand, and in which order their codes are cut.
+
+    ``ranks`` holds one line for each tree, the codes of all predictors one after the other.
+    """
 
     places: tuple[int, ...]
-    ranks: tuple[NDArray[np.uint16], ...]
-
-    def see(self, codes: Codes) -> Codes:
-        """Give the predictors of rows, column by column."""
-        made = np.empty((len(codes), len(self.places)), np.uint16, order="F")
-        for j, (place, rank) in enumerate(zip(self.places, self.ranks, strict=True)):
-            made[:, j] = rank[codes[:, place]]
-        return made
+    sizes: NDArray[np.int64]
+    ranks: NDArray[np.uint16]
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
-        """The number of codes of each predictor."""
-        return np.array([len(rank) for rank in self.ranks], np.int64)
+    def starts(self) -> NDArray[np.int64]:
+        """Where the codes of each predictor begin."""
+        return np.concatenate([[0], np.cumsum(self.sizes)])[:-1].astype(np.int64)
+
+    def see(self, codes: Codes, line: int = 0) -> Codes:
+        """Give the predictors of rows, column by column, as one tree sees them."""
+        made = np.empty((len(codes), len(self.places)), np.uint16, order="F")
+        for j, (place, start) in enumerate(zip(self.places, self.starts, strict=True)):
+            made[:, j] = self.ranks[line, start : start + self.sizes[j]][codes[:, place]]
+        return made
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give what is to be saved."""
-        return {
-            "places": np.array(self.places, np.int64),
-            "sizes": self.sizes,
-            "ranks": np.concatenate([*self.ranks, np.empty(0, np.uint16)]),
-        }
+        places = np.array(self.places, np.int64)
+        return {"places": places, "sizes": self.sizes, "ranks": self.ranks}
 
     @classmethod
     def of(cls, arrays: Arrays) -> Self:
-        """Take what was saved."""
-        ranks = np.split(arrays["ranks"], np.cumsum(arrays["sizes"])[:-1])
-        places = tuple(arrays["places"].tolist())
-        return cls(places, tuple(ranks[: len(places)]))
+        """Take what was saved; ranks beyond the codes are refused."""
+        made = cls(tuple(arrays["places"].tolist()), arrays["sizes"], arrays["ranks"])
+        most = np.repeat(made.sizes, made.sizes)
+        if made.ranks.shape[1] != len(most) or (made.ranks >= most).any():
+            raise ValueError("ranks and codes do not fit together")
+        return made
+
+
+@dataclass(frozen=True)
+class Predictors:
+    """The columns that may predict another: where they stand, their sizes, which have an order."""
+
+    places: tuple[int, ...]
+    sizes: NDArray[np.int64]
+    ordered: tuple[bool, ...]
+
+    def given(self, codes: Codes, groups: NDArray[np.int64], parts: Sequence[Rows]) -> Given:
+        """Order the levels of each predictor as each part of the rows tells."""
+        lines = [
+            [self._rank(j, codes[rows, place], groups[rows]) for j, place in enumerate(self.places)]
+            for rows in parts
+        ]
+        empty = np.empty(0, np.uint16)
+        ranks = np.array([np.concatenate([empty, *line]) for line in lines], np.uint16)
+        return Given(self.places, self.sizes, ranks)
+
+    def _rank(self, j: int, codes: Codes, groups: NDArray[np.int64]) -> NDArray[np.uint16]:
+        size = int(self.sizes[j])
+        return (
+            np.arange(size, dtype=np.uint16)
+            if self.ordered[j]
+            else rank_levels(codes, size, groups)
+        )
 
 
 @dataclass(frozen=True)
@@ -91,12 +122,13 @@ class Trees:
         """Draw a code for each row."""
         from understudy.kernels import forest
 
-        tree = rng.permutation(len(codes)) % len(self.roots)
+        order = rng.permutation(len(codes))
+        given = self.given
         lines = forest.apply_each(
-            self.given.see(codes), self.roots[tree], self.feature, self.cut, self.left,
-            self.right, self.line,
+            codes, order % len(self.roots), self.roots, self.feature, self.cut, self.left,
+            self.right, self.line, np.array(given.places, np.int64), given.starts, given.ranks,
         )  # fmt: skip
-        return forest.draw(self.cumulative, lines, rng.random())
+        return forest.draw(self.cumulative, lines, order, rng.random())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give what is to be saved."""
@@ -116,7 +148,8 @@ class Trees:
             and (child < len(made.feature)).all()
             and (made.line[~asks] >= 0).all()
             and (made.line < len(made.cumulative)).all()
-            and (made.roots < len(made.feature)).all()
+            and ((made.roots >= 0) & (made.roots < len(made.feature))).all()
+            and len(made.roots) == len(made.given.ranks)
         )
         if not ok:
             raise ValueError("a tree leads nowhere")
@@ -135,8 +168,11 @@ class Odds:
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Codes:
         """Draw a code for each row; rows of like odds share them out evenly."""
+        from understudy.kernels.forest import GOLDEN
+
         p = 1 / (1 + np.exp(-self.boosted.log_odds(self.given.see(codes))))
-        order = np.argsort(p, kind="stable")
+        order = rng.permutation(len(p))
+        order = order[np.argsort(p[order], kind="stable")]
         spread = (rng.random() + GOLDEN * np.arange(len(p))) % 1
         made = np.empty(len(p), np.uint16)
         made[order] = spread < p[order]
@@ -163,11 +199,16 @@ BOOSTED_ARRAYS = ("feature", "cut", "value")
 
 
 def group_codes(counts: NDArray[np.int64], *, ordered: bool) -> NDArray[np.int64]:
-    """Give the group of each code: neighbouring codes share one where there are many."""
-    if len(counts) <= (GROUPS if ordered else LEVELS_AS_GROUPS):
+    """Give the group of each code: neighbouring codes share one where there are many.
+
+    A group has a hundred rows on average or more, unless that leaves fewer than four groups.
+    """
+    rows = int(counts.sum())
+    groups = min(GROUPS, max(FEWEST_GROUPS, rows // ROWS_A_GROUP))
+    if len(counts) <= (groups if ordered else LEVELS_AS_GROUPS):
         return np.arange(len(counts))
     middle = np.cumsum(counts) - counts / 2
-    group = (middle * GROUPS / max(counts.sum(), 1)).astype(np.int64)
+    group = (middle * groups / max(rows, 1)).astype(np.int64)
     return np.unique(group, return_inverse=True)[1]
 
 
@@ -179,39 +220,45 @@ def rank_levels(codes: Codes, size: int, groups: NDArray[np.int64]) -> NDArray[n
     weight, share = table.sum(axis=1), table.sum(axis=0) / table.sum()
     profile = (table + PRIOR * share) / (weight[:, None] + PRIOR)
     apart = (profile - share) / np.sqrt(share + 1e-12)
-    _, _, axes = np.linalg.svd(apart * np.sqrt(weight[:, None]), full_matrices=False)
+    axis = np.linalg.eigh(apart.T @ (apart * weight[:, None]))[1][:, -1]
+    axis *= np.sign(axis[np.abs(axis).argmax()])
     rank = np.empty(size, np.uint16)
-    rank[np.argsort(apart @ axes[0], kind="stable")] = np.arange(size)
+    rank[np.argsort(apart @ axis, kind="stable")] = np.arange(size)
     return rank
 
 
 def fit_trees(
     codes: Codes,
-    given: Given,
+    predictors: Predictors,
     target: Codes,
     group_of: NDArray[np.int64],
     settings: Settings,
     rng: np.random.Generator,
     workers: Executor,
 ) -> Trees:
-    """Grow trees, each on a random half of the rows, and fill them with the other half."""
+    """Grow trees, each on a random third of the rows, and fill them with the others.
+
+    The order of a predictor's levels is told by the third that grows the tree, too.
+    """
     from understudy.kernels import forest
 
-    seen, sizes = given.see(codes), given.sizes
-    groups = group_of[target].astype(np.uint16)
+    groups = group_of[target]
+    most_leaves = max(1, min(MOST_LEAVES, MOST_SHARES // len(group_of)))
     counts = np.bincount(target, minlength=len(group_of))
     root = counts / counts.sum()
-    halves: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-    while len(halves) < settings.trees:
-        order = rng.permutation(len(target))
-        one, other = order[: len(order) // 2], order[len(order) // 2 :]
-        halves += [(one, other), (other, one)]
+    parts: list[tuple[Rows, Rows]] = []
+    while len(parts) < settings.trees:
+        thirds = np.array_split(rng.permutation(len(target)), 3)
+        parts += [(thirds[i], np.concatenate(thirds[:i] + thirds[i + 1 :])) for i in range(3)]
+    parts = [(one[:GROWN_ON], others) for one, others in parts[: settings.trees]]
+    given = predictors.given(codes, groups, [one for one, _ in parts])
 
-    def make(half: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Any:
-        grown_on, filled_by = half
+    def make(number: int) -> Any:
+        grown_on, filled_by = parts[number]
+        seen = given.see(codes, number)
         tree = forest.grow(
-            seen, sizes, groups, grown_on[:GROWN_ON], min_leaf=settings.min_leaf,
-            penalty=settings.penalty, most_leaves=MOST_LEAVES,
+            seen, given.sizes, groups.astype(np.uint16), grown_on, min_leaf=settings.min_leaf,
+            penalty=settings.penalty, most_leaves=most_leaves,
         )  # fmt: skip
         shares = forest.fill(
             tree, seen[filled_by], target[filled_by], group_of, root, fine=settings.fine
@@ -222,7 +269,7 @@ def fit_trees(
         line[leaves] = np.arange(len(leaves))
         return tree, line, np.cumsum(shares[leaves], axis=1).astype(np.float32)
 
-    return _stack(given, list(workers.map(make, halves[: settings.trees])))
+    return _stack(given, list(workers.map(make, range(len(parts)))))
 
 
 def _stack(given: Given, made: Sequence[tuple["Splits", Any, Any]]) -> Trees:
@@ -249,13 +296,14 @@ def _stack(given: Given, made: Sequence[tuple["Splits", Any, Any]]) -> Trees:
     )
 
 
-def fit_odds(codes: Codes, given: Given, target: Codes, rng: np.random.Generator) -> Odds:
+def fit_odds(codes: Codes, predictors: Predictors, target: Codes, rng: np.random.Generator) -> Odds:
     """Boost on four fifths until the last fifth is predicted best, then as long on all rows."""
     from understudy.kernels.boosting import boost
 
-    seen, sizes, is_one = given.see(codes), given.sizes, target == 1
     rows, seed = rng.permutation(len(target))[:BOOSTED_ON], int(rng.integers(1 << 62))
     inner = len(rows) // INNER
+    given = predictors.given(codes, target.astype(np.int64), [rows[inner:]])
+    seen, sizes, is_one = given.see(codes), given.sizes, target == 1
     tried = boost(seen, sizes, is_one, rows[inner:], rows[:inner], rounds=ROUNDS, seed=seed)
     rounds = len(tried.feature)
     return Odds(given, boost(seen, sizes, is_one, rows, rows[:0], rounds=rounds, seed=seed))

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.coding import on_grid, write_values
+from understudy.coding import MOST_CODES, WHOLE, on_grid, write_values
 from understudy.schema import Column, Values
 
 FEW_VALUES = 100
@@ -59,20 +59,31 @@ class Support:
         """The number of codes; this number itself codes what is never shown."""
         return self.bins + len(self.labels)
 
+    @property
+    def shows_nothing(self) -> bool:
+        """Whether there is nothing to show but missing values."""
+        return not self.bins and self.labels == (None,)
+
     @classmethod
-    def fit(cls, values: Values, column: Column, k: int) -> tuple[Self, NDArray[np.uint16]]:
-        """Choose what may be shown, and code the values; gives both."""
+    def fit(
+        cls, values: Values, column: Column, k: int, *, single: bool = False
+    ) -> tuple[Self, NDArray[np.uint16]]:
+        """Choose what may be shown, and code the values; gives both.
+
+        With ``single``, the column is kept in floats of 32 bits.
+        """
         numbers, begin, weights = np.empty(0), np.zeros(1, np.int64), np.empty(0)
         codes = np.full(len(values.labels), -1, np.int64)
         present = np.zeros(len(codes), bool)
         if values.numbers is not None:
             present = ~np.isnan(values.numbers)
-            numbers, begin, weights, codes[present] = _numbers(values.numbers[present], column, k)
+            grid = _Grid.of(column, single=single)
+            numbers, begin, weights, codes[present] = _numbers(values.numbers[present], grid, k)
         texts = values.labels.filter(pl.Series(~present))
         counted = texts.value_counts(sort=True)
         shown = [(text, count) for text, count in counted.iter_rows() if count >= k]
         shown.sort(key=lambda pair: (-pair[1], pair[0] is None, pair[0]))
-        listed = [text for text, _ in shown]
+        listed = [text for text, _ in shown[: MOST_CODES - len(begin)]]
         if not listed and len(begin) == 1:
             listed = [None]
         made = cls(column, numbers, begin, weights, tuple(listed))
@@ -156,25 +167,63 @@ class Support:
         return cls(column, arrays["numbers"], arrays["begin"], arrays["weights"], labels)
 
 
+@dataclass(frozen=True)
+class _Grid:
+    """The numbers that a column can be written as.
+
+    ``exact`` says that numbers too large for their step are written as they are; otherwise
+    several numbers of the table, whole ones beyond 2^53 such as, are one float here.
+    """
+
+    step: float | None
+    decimals: int | None
+    single: bool
+    exact: bool
+
+    @classmethod
+    def of(cls, column: Column, *, single: bool) -> Self:
+        step = column.step
+        if column.stored in WHOLE:
+            step = max(step or 1.0, 1.0)
+        return cls(step, column.decimals, single, column.stored == "float")
+
+    def write(self, numbers: Floats) -> Floats:
+        """Give the nearest numbers that can be written."""
+        if self.step is not None and self.step < 1:
+            numbers = np.round(numbers, self.decimals or 0)
+        elif self.step is not None:
+            numbers = on_grid(np.round(numbers / self.step), self.step)
+        return numbers.astype(np.float32).astype(str).astype(float) if self.single else numbers
+
+    def blurs(self, numbers: Floats) -> NDArray[np.bool_]:
+        """Say which numbers may stand for several of the table."""
+        if self.exact or self.step is None:
+            return np.zeros(len(numbers), bool)
+        return np.asarray(np.spacing(np.abs(numbers)) > self.step)
+
+
 def _numbers(
-    numbers: Floats, column: Column, k: int
+    numbers: Floats, grid: _Grid, k: int
 ) -> tuple[Floats, NDArray[np.int64], Floats, NDArray[np.int64]]:
     """Choose what numbers are shown: the values, where codes begin, weights; and code them."""
     values, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     held = counts >= k
+    if k > 1:
+        held &= ~grid.blurs(values)
     if len(values) <= FEW_VALUES and counts[~held].sum() <= 0.05 * len(numbers):
         own = held
     else:
-        own = _stand_out(counts, k)
+        own = held & _stand_out(counts)
     loose = np.flatnonzero(~own)
     bins = _bins(counts[loose], k)
     if not len(bins):
         return _own(values, own, counts, place)
-    points = _points(values[loose], counts[loose], bins, column, k, values[~held])
+    points = _points(values[loose], counts[loose], bins, held[loose], grid, k)
     if not points:
         return _own(values, own, counts, place)
     parts = [(values[i : i + 1], np.ones(1), float(values[i])) for i in np.flatnonzero(own)]
-    middles = np.bincount(bins, values[loose] * counts[loose]) / np.bincount(bins, counts[loose])
+    share = counts[loose] / len(numbers)
+    middles = np.bincount(bins, values[loose] * share) / np.bincount(bins, share)
     parts += [(*made, middle) for made, middle in zip(points, middles, strict=True)]
     order = np.argsort([middle for _, _, middle in parts], kind="stable")
     rank = np.empty(len(parts), np.int64)
@@ -206,14 +255,14 @@ def _own(
     return values[own], np.arange(own.sum() + 1), weights, code_of[place]
 
 
-def _stand_out(counts: NDArray[np.int64], k: int) -> NDArray[np.bool_]:
+def _stand_out(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Find values that have a code of their own: frequent, or far more so than their neighbours."""
     rows = counts.sum()
     padded = np.pad(counts, 5, mode="reflect" if len(counts) > 5 else "edge")
     around = np.lib.stride_tricks.sliding_window_view(padded, 11)
     usual = np.median(np.delete(around, 5, axis=1), axis=1)
-    often = counts >= max(k, rows / 200)
-    peak = (counts >= max(k, rows / 1000)) & (counts >= 3 * usual)
+    often = counts >= rows / 200
+    peak = (counts >= rows / 1000) & (counts >= 3 * usual)
     made: NDArray[np.bool_] = often | peak
     return made
 
@@ -232,16 +281,15 @@ def _points(
     values: Floats,
     counts: NDArray[np.int64],
     bins: NDArray[np.int64],
-    column: Column,
+    held: NDArray[np.bool_],
+    grid: _Grid,
     k: int,
-    rare: Floats,
 ) -> list[tuple[Floats, Floats]]:
     """Give for each bin the values it shows and their weights."""
-    few = counts < k
+    few = ~held
+    rare = _as_written(values[few], grid)
     single = np.repeat(values[few], counts[few])
-    inner = single[k - 1 : len(single) - k + 1]
-    sums = np.concatenate([[0.0], np.cumsum(inner)])
-    averages = (sums[k:] - sums[:-k]) / k if len(inner) >= k else np.empty(0)
+    averages = _averages(single[k - 1 : len(single) - k + 1], k)
     ends = np.concatenate([[0], np.cumsum(np.bincount(bins, np.where(few, counts, 0)))])
     starts = np.searchsorted(bins, np.arange(bins[-1] + 2))
     made: list[tuple[Floats, Floats]] = []
@@ -255,7 +303,7 @@ def _points(
             rank = first + (np.arange(many) + 0.5) * (last - first) / many - 0.5
             rank = np.clip(rank - (k - 1) - (k - 1) / 2, 0, len(averages) - 1)
             points = np.interp(rank, np.arange(len(averages)), averages)
-            points = _free(points, column.step, rare, averages[0], averages[-1])
+            points = _free(points, grid, rare, averages[0], averages[-1])
             shown = np.concatenate([shown, points])
             weights = np.concatenate([weights, np.full(len(points), (last - first) / many)])
         made.append((shown, weights))
@@ -273,24 +321,43 @@ def _tidy(shown: Floats, weights: Floats, allowed: Floats, values: Floats) -> tu
     return kept, np.bincount(where, weights).astype(float)
 
 
-def _free(points: Floats, step: float | None, rare: Floats, low: float, high: float) -> Floats:
+def _averages(numbers: Floats, k: int) -> Floats:
+    """Average k neighbouring numbers; summed anew each time, so that none is blurred by others."""
+    many = len(numbers) - k + 1
+    if many < 1:
+        return np.empty(0)
+    made: Floats = sum((numbers[i : i + many] / k for i in range(k)), np.zeros(many))
+    return np.clip(made, numbers[:many], numbers[k - 1 :])
+
+
+def _as_written(rare: Floats, grid: _Grid) -> Floats:
+    """Give rare numbers in order, and what they are written as: 0.3 for 0.1 + 0.2."""
+    written = grid.write(rare)
+    noise = np.abs(written - rare) <= 4 * np.spacing(np.abs(rare))
+    return np.union1d(rare, written[noise])
+
+
+def _free(points: Floats, grid: _Grid, rare: Floats, low: float, high: float) -> Floats:
     """Move points off the values that fewer than k rows hold; drop those that cannot be moved."""
-    if step is not None:
-        points = on_grid(np.round(points / step), step)
-    kept = np.isin(points, rare, invert=True)
-    made = points.copy()
+    stride = grid.step or 1e-3 * (high - low) / len(rare)
+    made = grid.write(points)
+    kept = ~_among(made, rare)
+    start = made.copy()
     for away in range(1, 25):
         if kept.all():
             break
         for sign in (1, -1):
-            if step is None:
-                tried = points + sign * away * 1e-3 * (high - low) / max(len(rare), 1)
-            else:
-                tried = on_grid(np.round(points / step) + sign * away, step)
-            good = ~kept & np.isin(tried, rare, invert=True) & (tried >= low) & (tried <= high)
+            tried = grid.write(start + sign * away * stride)
+            good = ~kept & ~_among(tried, rare) & (tried >= low) & (tried <= high)
             made[good] = tried[good]
             kept |= good
-    return made[kept & (made >= low) & (made <= high)] if step is not None else made[kept]
+    return made[kept & (made >= low) & (made <= high)]
+
+
+def _among(numbers: Floats, rare: Floats) -> NDArray[np.bool_]:
+    """Say which numbers are among others, which are in order and not none."""
+    place = np.minimum(np.searchsorted(rare, numbers), len(rare) - 1)
+    return np.asarray(rare[place] == numbers)
 
 
 def _nearest(among: Floats, values: Floats) -> NDArray[np.int64]:

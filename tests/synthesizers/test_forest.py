@@ -1,0 +1,559 @@
+"""Forest: what it may show, what its file holds, and tables of every shape."""
+
+import dataclasses
+import datetime as dt
+import io
+import json
+import time
+import tomllib
+import zipfile
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import understudy as us
+from understudy.coding import write_values
+from understudy.schema import Column, Values, read_values
+from understudy.schema.inference import infer, infer_column
+from understudy.synthesizers.forest import support as support_module
+from understudy.synthesizers.forest.screening import strongest
+from understudy.synthesizers.forest.support import Support
+
+ROWS = 400
+DAY = dt.datetime(2020, 1, 1)
+
+
+def adversarial(rows: int = ROWS, seed: int = 0) -> pl.DataFrame:
+    """Draw columns in which most values, extremes above all, are held by few rows."""
+    rng = np.random.default_rng(seed)
+    normal, each = rng.normal(size=rows), np.arange(rows)
+    heavy = np.exp(3 * normal)
+    heavy[:3] = 1e12, -1e12, 7e11
+    gone = np.where(rng.random(rows) < 0.3, 5.0, np.round(normal, 1))
+    gone[:3] = np.nan
+    days = rng.integers(0, 300, rows)
+    seconds = [DAY + dt.timedelta(seconds=int(s)) for s in rng.integers(0, 10**8, rows)]
+    words = [str(v) for v in rng.integers(0, 150, rows)]
+    words[:3], words[3:20] = ["refused", "unknown", "unknown"], ["N"] * 17
+    return pl.DataFrame(
+        {
+            "float": normal,
+            "heavy": heavy,
+            "below": np.concatenate([-(10.0 ** np.arange(17)), rng.random(rows - 17)]),
+            "single": pl.Series(normal, dtype=pl.Float32),
+            "cents": np.round(np.exp(8 + normal), 2),
+            "few_cents": np.round(rng.random(rows), 2),
+            "micro": np.round(rng.random(rows) / 1000, 5),
+            "nano": np.round(rng.random(rows) / 10**6, 9),
+            "noisy": rng.integers(0, 200, rows) * 0.1 + 0.2,
+            "unique": 1000 + 7 * rng.permutation(rows),
+            "dense": np.repeat(np.arange(-50, rows), 3)[:rows],
+            "dense_odd": np.repeat(np.arange(-50, rows), 3)[:rows] * 2 + (each % 97 == 0),
+            "age": rng.integers(18, 90, rows),
+            "count": rng.geometric(0.2, rows),
+            "huge": 2**60 + rng.integers(0, 3000, rows),
+            "huge_few": 2**61 + 512 * (each // 6) + each % 2,
+            "even_huge": 2**61 + 512 * rng.integers(0, 100, rows),
+            "gone": gone,
+            "words": words,
+            "day": [(DAY + dt.timedelta(days=int(d))).date() for d in days],
+            "moment": seconds,
+            "span": [dt.timedelta(minutes=int(m)) for m in rng.integers(0, 600, rows)],
+            "clock": [(DAY + dt.timedelta(minutes=int(m))).time() for m in days * 4],
+            "german": [(DAY + dt.timedelta(days=int(d))).strftime("%d.%m.%Y") for d in days],
+            "level": [f"level {v}" for v in rng.geometric(0.1, rows)],
+            "yes": each < 3,
+            "yes_often": rng.random(rows) < 0.3,
+            "constant": ["same"] * rows,
+            "code": pl.Series([1, 2, 3, 4] * (rows // 4)).set(pl.Series(each < 2), 9),
+        }
+    )
+
+
+def check(train: pl.Series, made: pl.Series, k: int) -> None:
+    """Insist that no value is held by 1 to k - 1 rows, and none lies among the k - 1 extremes."""
+    assert made.dtype == train.dtype
+    if made.null_count() == len(made):
+        return
+    if train.dtype == pl.String:
+        both = [s.str.to_date("%d.%m.%Y", strict=False) for s in (train, made)]
+        if both[0].is_null().any():
+            both = [s.cast(pl.Float64, strict=False) for s in (train, made)]
+        _spare(train, made, k)
+        if both[0].count() > k and both[1].count():
+            check(*(s.drop_nulls() for s in both), k)
+        return
+    _spare(train.fill_nan(None) if train.dtype.is_float() else train, made, k)
+    if train.dtype != pl.Boolean and made.count():
+        ordered = train.drop_nulls().sort()
+        if train.dtype.is_float():
+            ordered = ordered.drop_nans()
+        assert made.min() >= ordered[k - 1]
+        assert made.max() <= ordered[-k]
+
+
+def _spare(train: pl.Series, made: pl.Series, k: int) -> None:
+    counts = dict(train.rename("value").value_counts().iter_rows())
+    for value in made.unique().to_list():
+        assert not 0 < counts.get(value, 0) < k, (train.name, value, counts[value])
+
+
+def check_all(train: pl.DataFrame, made: pl.DataFrame, k: int) -> None:
+    for name in made.columns:
+        check(train[name], made[name], k)
+
+
+def shown(series: pl.Series, k: int, column: Column | None = None) -> pl.Series:
+    """Give all that a column may show."""
+    column = column or infer_column(series)
+    made, codes = Support.fit(
+        read_values(series, column), column, k, single=series.dtype == pl.Float32
+    )
+    assert codes.max(initial=0) <= made.size
+    assert (np.diff(made.begin) > 0).all()
+    assert np.isfinite(made.numbers).all()
+    assert (made.weights > 0).all()
+    values = Values(None, pl.Series(made.labels, dtype=pl.String))
+    if column.is_numeric:
+        numbers = np.concatenate([made.numbers, np.full(len(made.labels), np.nan)])
+        texts = pl.Series([None] * len(made.numbers) + list(made.labels), dtype=pl.String)
+        values = Values(numbers, texts)
+    written = write_values(values, made.column_shown())
+    return written.cast(series.dtype).alias(series.name)
+
+
+@pytest.mark.parametrize("k", [1, 3, 5, 20])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_nothing_that_a_column_may_show_is_held_by_few(k, seed):
+    train = adversarial(seed=seed)
+    for name in train.columns:
+        if not (k == 1 and name == "huge"):
+            check(train[name], shown(train[name], k), k)
+    for name, digits in (("micro", 5), ("nano", 9), ("noisy", 1)):
+        made = shown(train[name], k)
+        assert name == "noisy" or made.equals(made.round(digits))
+        check(train[name].round(digits), made.round(digits), k)
+
+
+numbers = st.one_of(
+    st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=8),
+    st.lists(st.integers(-30, 30).map(float), min_size=1, max_size=8),
+    st.lists(st.decimals(-5, 5, places=2).map(float), min_size=1, max_size=8),
+)
+
+
+@given(numbers, st.integers(0, 10**6), st.sampled_from([1, 2, 5, 9]), st.booleans())
+def test_any_numbers(some, seed, k, whole):
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(k, 300))
+    drawn = rng.choice(some, rows) + rng.integers(0, 40, rows) * rng.choice([0, 0.01, 1, 1e9])
+    series = pl.Series("x", np.append(drawn, some))
+    if whole:
+        series = series.clip(-(2**62), 2**62).round().cast(pl.Int64)
+        k = max(k, 2)
+    column = infer_column(series)
+    if column.kind == "number":
+        check(series, shown(series, k), k)
+
+
+@given(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=60), st.integers(1, 9))
+def test_any_levels(levels, k):
+    series = pl.Series("x", [*levels, None])
+    check(series, shown(series, k), k)
+
+
+@pytest.mark.parametrize("decimals", [None, 0, 4])
+def test_whole_numbers_however_they_are_declared(decimals):
+    train = pl.Series("x", np.random.default_rng(0).permutation(4000)[:1000])
+    column = Column("x", "number", stored="integer", decimals=decimals)
+    check(train, shown(train, 5, column), 5)
+
+
+def test_numbers_that_are_declared_coarser_than_they_are():
+    train = pl.Series("x", np.random.default_rng(0).uniform(10.4, 14.6, 500))
+    check(train, shown(train, 5, Column("x", "number", stored="float", decimals=0)), 5)
+
+
+def test_floats_of_32_bits_that_are_dense():
+    train = pl.Series("x", np.random.default_rng(0).uniform(1, 1.01, 5000), dtype=pl.Float32)
+    check(train, shown(train, 5), 5)
+
+
+def test_the_check_notices_a_value_that_one_row_holds(monkeypatch):
+    train = adversarial()
+    with monkeypatch.context() as patch:
+        patch.setattr(support_module, "_free", lambda points, grid, *rest: grid.write(points))
+        with pytest.raises(AssertionError):
+            check(train["age"], shown(train["age"], 5), 5)
+    for k, name in ((4, "level"), (4, "age"), (1, "gone"), (2, "code"), (3, "yes")):
+        with pytest.raises(AssertionError):
+            check(train[name], shown(train[name], k), 5)
+
+
+def fit(train, seed: int = 0, schema=None, **options):
+    return us.synthesizer("forest", seed=seed, **options).fit(train, schema=schema)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    kept = {}
+
+    def of(k: int):
+        if k not in kept:
+            kept[k] = fit(adversarial(), k=k, trees=4)
+        return kept[k]
+
+    return of
+
+
+@pytest.mark.parametrize("k", [1, 3, 5, 20])
+def test_rows_show_nothing_that_few_hold(fitted, k):
+    train, made = adversarial(), fitted(k)
+    names = [name for name in made.sample(1).columns if not (k == 1 and name == "huge")]
+    for replicate in range(3):
+        check_all(train, made.sample(2000, replicate=replicate).select(names), k)
+    some = made.sample(300, given={"yes_often": True, "constant": "same"})
+    check_all(train, some.select(names), k)
+    assert some["yes_often"].all()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_replaced_columns_show_nothing_that_few_hold(seed):
+    train = adversarial(seed=seed)
+    drawn = ["float", "cents", "age", "words", "day", "level", "huge", "gone", "yes"]
+    made = us.replace(train, drawn, seed=seed, trees=2)
+    check_all(train, made.select(drawn), 5)
+    assert made.drop(drawn).equals(train.select(made.columns).drop(drawn))
+    some = us.replace(train, ["age"], where="yes_often == true", trees=2)
+    there = train["yes_often"]
+    check(train["age"].filter(there), some["age"].filter(there), 5)
+
+
+def needles() -> tuple[pl.DataFrame, list[str], list[float]]:
+    """Give a table with values that one row holds, and those values."""
+    rng = np.random.default_rng(0)
+    rows = 300
+    amount = np.round(rng.normal(1000, 300, rows), 2)
+    amount[:3] = 7654321.09, -8765432.10, 1234.567
+    count = rng.integers(0, 20, rows)
+    count[:2] = 424242, -313131
+    town = rng.choice(["north", "south"], rows).tolist()
+    town[:5] = ["Needle-upon-Hay"] + ["Fourfold"] * 4
+    day = [DAY + dt.timedelta(days=int(d)) for d in rng.integers(0, 50, rows)]
+    day[0] = dt.datetime(1871, 3, 4)
+    words = [str(v) for v in rng.integers(0, 99, rows)]
+    words[0] = "wordneedle"
+    notes = [f"note {i} says a long story about life number {i}" for i in range(rows)]
+    frame = pl.DataFrame(
+        {
+            "person_id": 880000 + np.arange(rows),
+            "amount": amount,
+            "count": count,
+            "town": town,
+            "day": [d.date() for d in day],
+            "words": words,
+            "note": notes,
+            "flag": [False] + [True] * (rows - 1),
+            "hidden": np.repeat(np.arange(515151, 515251), 3),
+            "keyed": [f"K{7 * i:05d}" for i in range(rows)],
+            "target": rng.random(rows) < 0.4,
+        }
+    )
+    texts = ["Needle", "Fourfold", "1871", "wordneedle", "a long story", "K00", "K01", "88000"]
+    far = (dt.datetime(1871, 3, 4) - dt.datetime(1970, 1, 1)) / dt.timedelta(microseconds=1)
+    return frame, texts, [7654321.09, -8765432.10, 1234.567, 424242, -313131, 515151, 515250, far]
+
+
+def plain(value) -> list[float]:
+    """Give all numbers of a document, whatever they stand in."""
+    if isinstance(value, dict):
+        return [number for part in value.values() for number in plain(part)]
+    if isinstance(value, list):
+        return [number for part in value for number in plain(part)]
+    return [float(value)] if isinstance(value, int | float) else []
+
+
+@pytest.mark.parametrize("options", [{}, {"fidelity": 0.0}, {"keep": ("town", "amount", "day")}])
+def test_the_model_file_holds_nothing_that_few_hold(options, tmp_path):
+    train, texts, far = needles()
+    fit(train, trees=3, **options).save(tmp_path / "m")
+    with zipfile.ZipFile(tmp_path / "m") as archive:
+        head = archive.read("model.json").decode()
+        arrays = {
+            name: np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
+            for name in archive.namelist()
+            if name != "model.json"
+        }
+    document = json.loads(head)
+    schema = tomllib.loads(document["schema"])
+    for needle in texts:
+        assert needle not in head
+    assert not any(array.dtype.kind in "OSU" for array in arrays.values())
+    held = [*plain(document), *plain(schema), *np.concatenate([a.ravel() for a in arrays.values()])]
+    for needle in far:
+        assert not np.isclose(held, needle, rtol=1e-7, atol=0).any()
+    for number, column in enumerate(document["values"]["columns"]):
+        name = column["name"]
+        kept = train[name].cast(pl.String)
+        counts = dict(kept.rename("value").value_counts().iter_rows())
+        assert all(counts[label] >= 5 for label in column["labels"] if label is not None)
+        numbers = arrays[f"arrays/{number}_support_numbers.npy"]
+        if train[name].dtype.is_numeric():
+            check(train[name], pl.Series(numbers).cast(train[name].dtype), 5)
+    for column in schema["column"]:
+        assert not column.get("why")
+        if column["kind"] in ("identifier", "text"):
+            assert not {"bounds", "levels"} & set(column)
+        if column["name"] in ("amount", "count"):
+            ordered = train[column["name"]].sort()
+            assert ordered[4] <= column["bounds"][0] <= column["bounds"][1] <= ordered[-5]
+
+
+def test_the_search_for_needles_finds_them(tmp_path):
+    train, texts, _ = needles()
+    us.synthesizer("independent").fit(train).save(tmp_path / "m")
+    with zipfile.ZipFile(tmp_path / "m") as archive:
+        document = json.loads(archive.read("model.json"))
+    assert "Needle" in document["schema"]
+    assert 424242.0 in plain(tomllib.loads(document["schema"]))
+    assert texts
+
+
+def mixed(rows: int, columns: int, seed: int = 0) -> pl.DataFrame:
+    """Draw columns of all kinds that hang together."""
+    rng = np.random.default_rng(seed)
+    latent = rng.normal(size=(rows, 4)) @ rng.normal(size=(4, columns))
+    latent += rng.normal(size=(rows, columns))
+    kinds = (
+        lambda x: x,
+        lambda x: np.round(10 * x).astype(int),
+        lambda x: [f"l{v}" for v in np.clip(np.round(2 * x), -4, 4).astype(int)],
+        lambda x: x > 0,
+    )
+    return pl.DataFrame({f"c{j}": kinds[j % 4](latent[:, j]) for j in range(columns)})
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(100, 8), (5, 8), (12, 30), (300, 1), (300, 2)])
+def test_small_tables_and_more_columns_than_rows(rows, columns):
+    train = mixed(rows, columns)
+    made = fit(train, trees=3)
+    for wanted in (0, 1, 7, None):
+        some = made.sample(wanted)
+        assert some.height == (rows if wanted is None else wanted)
+        assert some.schema == train.select(some.columns).schema
+    check_all(train, made.sample(500), 5)
+
+
+def test_one_value_nothing_at_all_and_no_level_that_is_held_by_enough():
+    train = pl.DataFrame(
+        {
+            "one": [7] * 40,
+            "none": pl.Series([None] * 40, dtype=pl.Float64),
+            "rare": [f"{i % 13}x" for i in range(40)],
+            "pair": ["a", "b"] * 20,
+            "gone": [None, "c"] * 20,
+        }
+    )
+    made = fit(train).sample(200)
+    assert set(made["one"]) == {7}
+    assert made["none"].null_count() == made["rare"].null_count() == 200
+    assert set(made["gone"]) == {None, "c"}
+    with pytest.raises(us.UnderstudyError, match="fewer than 5 rows"):
+        fit(train.head(4))
+    assert fit(train.head(4), k=1).sample(3).height == 3
+
+
+def test_pandas_integers_of_which_none_may_be_shown():
+    pandas = pytest.importorskip("pandas")
+    ages = np.repeat(np.arange(20, 60), 3)
+    train = pandas.DataFrame({"age": ages, "sex": ["f", "m"] * 60, "huge": 2**60 + ages})
+    made = fit(train).sample(50)
+    assert made["age"].isna().all()
+    assert made["huge"].isna().all()
+    assert set(made["sex"]) == {"f", "m"}
+
+
+@pytest.mark.parametrize(
+    "options", [{"trees": 1}, {"fidelity": 0}, {"penalty": 0}, {"min_leaf": 1}, {"k": 1}]
+)
+def test_options_at_their_ends(options, tmp_path):
+    train = mixed(400, 6)
+    made = fit(train, **{"trees": 3, **options})
+    check_all(train, made.sample(300), options.get("k", 5))
+    made.save(tmp_path / "m")
+    assert us.load(tmp_path / "m").sample(60).equals(made.sample(60))
+
+
+@pytest.mark.parametrize(
+    "options", [{"k": 0}, {"trees": 0}, {"min_leaf": 0}, {"penalty": -1}, {"fidelity": -0.1}]
+)
+def test_options_beyond_their_ends(options):
+    with pytest.raises(us.UnderstudyError, match="or more"):
+        us.synthesizer("forest", **options)
+
+
+def test_the_same_rows_whatever_the_number_of_cores(monkeypatch):
+    train = mixed(300, 6)
+    monkeypatch.setattr("understudy.synthesizers.forest.method.BLOCK", 700)
+    made = []
+    for cores in (1, 2, 7, None):
+        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+        made.append(fit(train, seed=3, trees=3).sample(1500))
+    assert all(other.equals(made[0]) for other in made[1:])
+
+
+def test_no_row_of_the_pool_is_taken_twice():
+    train = pl.DataFrame({"a": np.random.default_rng(0).normal(size=2000)}).with_columns(
+        b=pl.col("a") * 2 + 1, c=-pl.col("a")
+    )
+    made = fit(train, trees=2).sample(1000)
+    assert made.n_unique() > 990
+
+
+def test_rules_of_a_schema_are_refused():
+    train = pl.DataFrame({"marital": ["single", "married"] * 50, "spouse_age": [None, 40] * 50})
+    schema = dataclasses.replace(
+        infer(train), rules=("spouse_age is missing where marital == 'single'",)
+    )
+    with pytest.raises(us.UnderstudyError, match="cannot hold the rules") as error:
+        fit(train, schema=schema)
+    assert "sequential" in error.value.hint
+
+
+@pytest.mark.parametrize("options", [{"fidelity": 0.0}, {"trees": 1, "fidelity": 0.0}, {}])
+def test_independent_columns_stay_independent(options):
+    rng = np.random.default_rng(5)
+    train = pl.DataFrame(
+        {
+            **{f"coin{i}": rng.choice(["heads", "tails"], 4000) for i in range(4)},
+            **{f"die{i}": rng.choice(list("abc"), 4000) for i in range(3)},
+        }
+    )
+    made = fit(train, **options).sample(4000)
+    for one in train.columns:
+        for other in train.columns:
+            if one < other:
+                cells = made.group_by(one, other).len()["len"].to_numpy() / 4000
+                assert np.abs(cells - 1 / len(cells)).sum() < 0.12, (one, other)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_many_levels_that_say_nothing_teach_nothing(classes):
+    """The rows that fill a tree must not have ordered the levels by which it splits."""
+    rng = np.random.default_rng(7)
+    train, fresh = (
+        pl.DataFrame(
+            {
+                "place": rng.choice([f"p{i}" for i in range(300)], 6000),
+                "kind": rng.choice([f"k{i}" for i in range(classes)], 6000),
+            }
+        )
+        for _ in range(2)
+    )
+    made = fit(train, fidelity=0.0).sample(60_000)
+    drawn = made.group_by("place", "kind").len()
+    share = drawn.with_columns(pl.col("len") / pl.col("len").sum().over("place"))
+
+    def likelihood(rows):
+        return (
+            rows.join(share, on=["place", "kind"], how="left")["len"].fill_null(1e-3).log().mean()
+        )
+
+    assert abs(likelihood(train) - likelihood(fresh)) < 0.02
+
+
+def test_visit_and_predictors_are_honoured():
+    train = mixed(300, 6)
+    schema = infer(train)
+    made = fit(train, trees=2, visit=["c3", "c1"]).method
+    assert [s.column.name for s in made.supports_] == ["c3", "c1", "c0", "c2", "c4", "c5"]
+    named = dataclasses.replace(schema, visit=("c5", "c4")).replace("c2", predictors=("c0",))
+    made = fit(train, trees=2, schema=named.replace("c3", predictors=())).method
+    names = [s.column.name for s in made.supports_]
+    assert names[:2] == ["c5", "c4"]
+    given = {
+        name: tuple(names[p] for p in model.given.places)
+        for name, model in zip(names, made.models_, strict=True)
+    }
+    assert given["c2"] == ("c0",)
+    assert given["c3"] == ()
+    assert given["c1"] == ("c5", "c4", "c0")
+    assert sorted(fit(train, trees=2, visit="learnt").sample(5).columns) == train.columns
+
+
+def test_more_levels_than_there_are_codes(monkeypatch):
+    monkeypatch.setattr(support_module, "MOST_CODES", 12)
+    train = pl.Series("x", [f"l{i:02d}" for i in range(30) for _ in range(5 + i)])
+    made, codes = Support.fit(read_values(train, infer_column(train)), infer_column(train), 5)
+    assert made.labels == tuple(f"l{i}" for i in range(29, 18, -1))
+    assert codes.max() == made.size == 11
+    kept = made.decode(codes[codes < made.size], np.random.default_rng(0))
+    assert kept.equals(train.filter(pl.Series(codes < made.size)), check_names=False)
+
+
+def test_a_sorted_wide_table_is_looked_at_as_a_whole():
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], 30_000)
+    codes = rng.integers(0, 5, (60_000, 60)).astype(np.uint16)
+    codes[:, 57] = groups * 3 + rng.integers(0, 2, 60_000)
+    assert 57 in strongest(codes, tuple(range(60)), groups)
+    assert strongest(codes, (1, 2), groups) == (1, 2)
+
+
+@pytest.mark.slow
+def test_two_hundred_columns():
+    train = mixed(2000, 200)
+    start = time.process_time()
+    made = fit(train).sample()
+    assert time.process_time() - start < 60
+    assert made.schema == train.schema
+    check_all(train, made, 5)
+
+
+@pytest.mark.slow
+def test_forty_thousand_levels():
+    levels = np.arange(240_000) % 40_000
+    train = pl.DataFrame(
+        {
+            "near": levels + np.random.default_rng(0).normal(size=len(levels)) * 50,
+            "level": [f"v{v}" for v in levels],
+            "even": levels % 2 == 0,
+        }
+    )
+    start = time.process_time()
+    made = fit(train, trees=4).sample(50_000)
+    assert time.process_time() - start < 60
+    assert made["level"].n_unique() > 20_000
+    number = made["level"].str.slice(1).cast(pl.Int64)
+    assert np.corrcoef(number, made["near"])[0, 1] > 0.9
+
+
+@pytest.mark.slow
+def test_two_million_rows():
+    rng = np.random.default_rng(0)
+    normal = rng.normal(size=2_000_000)
+    train = pl.DataFrame(
+        {
+            "float": normal,
+            "whole": np.round(1000 * normal).astype(int),
+            "town": pl.Series(rng.integers(0, 50, len(normal))).cast(pl.String),
+            "yes": rng.random(len(normal)) < 0.3,
+        }
+    )
+    start = time.process_time()
+    made = fit(train, trees=4).sample(20_000)
+    assert time.process_time() - start < 60
+    assert made.height == 20_000
+    check(train["whole"], made["whole"], 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_adversarial_tables_of_other_seeds(seed):
+    train = adversarial(rows=600 + 40 * seed, seed=10 + seed)
+    made = us.synthesizer("forest", seed=seed).fit(train)
+    for replicate in range(3):
+        check_all(train, made.sample(5000, replicate=replicate), 5)
