@@ -557,3 +557,18 @@ def test_adversarial_tables_of_other_seeds(seed):
     made = us.synthesizer("forest", seed=seed).fit(train)
     for replicate in range(3):
         check_all(train, made.sample(5000, replicate=replicate), 5)
+
+
+def test_what_is_not_shown_or_not_learnt_from_is_said(monkeypatch, tmp_path):
+    monkeypatch.setattr("understudy.synthesizers.forest.method.MOST_ROWS", 90)
+    rare = [f"r{i // 4}" for i in range(100)]
+    train = pl.DataFrame({"rare": rare, "sex": ["f", "m"] * 50, "none": [None] * 100})
+    schema = infer(train).replace("rare", kind="category")
+    made = fit(train, schema=schema)
+    assert made.sample(50)["rare"].null_count() == 50
+    made.save(tmp_path / "m")
+    for model in (made, us.load(tmp_path / "m")):
+        assert model.method.notes_ == [
+            "rare is all missing: no value of it is held by 5 rows",
+            "the trees learnt from 90 of 100 rows",
+        ]

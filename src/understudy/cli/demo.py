@@ -9,7 +9,7 @@ import click
 from understudy.cli import common
 
 BESIDE = (common.DEFAULT_METHOD, "cart", "bootstrap")
-WRITTEN = ("synthetic.csv", "synthetic.README.md", "assessment.json", "report.html")
+WRITTEN = ("synthetic.csv", "synthetic.csv.README.md", "assessment.json", "report.html")
 SHOWN = (
     "fidelity.trivariate",
     "fidelity.detection",

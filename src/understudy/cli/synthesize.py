@@ -210,10 +210,8 @@ def _say(
         common.say(f"wrote {note}: how it was made, how to analyse it", quiet=quiet)
     if save is not None:
         common.say(f"wrote {save}, which contains {card.file}", quiet=quiet)
-    for name in getattr(release.made.method, "hidden_", ()):
-        common.say(
-            f"all missing: {name} (no value is held by enough rows to be shown)", quiet=quiet
-        )
+    for note in getattr(release.made.method, "notes_", ()):
+        common.say(note, quiet=quiet)
     for column in release.left_out:
         common.say(f"left out: {column.name} ({column.kind}: {column.why})", quiet=quiet)
 

@@ -45,7 +45,7 @@ class Method(Protocol):
     A method that has an option ``keep`` and a ``complete`` (see ``partial.Completes``) can also
     replace single columns; one with an option ``proper`` is fitted anew for each replicate. One
     with ``emitted(schema)`` gives the schema of what it makes, without the bounds and levels that
-    it never emits; that one goes into the model file.
+    it never emits; that one goes into the model file. ``notes_`` are sentences for the user.
     """
 
     card: ClassVar[MethodCard]

@@ -72,7 +72,7 @@ class Forest:
     supports_: list[Support] = field(init=False, repr=False, default_factory=list)
     models_: list[Trees | Odds | None] = field(init=False, repr=False, default_factory=list)
     balance_: Balance | None = field(init=False, repr=False, default=None)
-    hidden_: tuple[str, ...] = field(init=False, repr=False, default=())
+    notes_: list[str] = field(init=False, repr=False, default_factory=list)
     names_: tuple[str, ...] = field(init=False, repr=False, default=())
 
     card: ClassVar[MethodCard] = MethodCard(
@@ -127,11 +127,14 @@ class Forest:
         self.names_ = table.schema.modelled
         fitted = [self._support(table, name) for name in plan.order]
         self.supports_ = [support for support, _ in fitted]
-        self.hidden_ = tuple(
-            s.column.name for s, made in fitted if s.shows_nothing and (made == s.size).any()
-        )
+        self.notes_ = [
+            f"{s.column.name} is all missing: no value of it is held by {self.k} rows"
+            for s, made in fitted
+            if s.shows_nothing and (made == s.size).any()
+        ]
         codes = np.asfortranarray(np.column_stack([made for _, made in fitted]))
         if len(codes) > MOST_ROWS:
+            self.notes_.append(f"the trees learnt from {MOST_ROWS:,} of {len(codes):,} rows")
             codes = np.asfortranarray(codes[np.sort(rng.choice(len(codes), MOST_ROWS, False))])
         self.models_, self.balance_ = [], None
         steps = len(plan.order) + 1
@@ -260,7 +263,7 @@ class Forest:
             arrays |= {f"{number}_{name}": array for name, array in parts.items()}
         if self.balance_ is not None:
             arrays |= {f"balance_{k}": v for k, v in self.balance_.arrays().items()}
-        values = {"columns": columns, "names": list(self.names_), "hidden": list(self.hidden_)}
+        values = {"columns": columns, "names": list(self.names_), "notes": self.notes_}
         return State(values, arrays)
 
     def restore(self, state: State, schema: Schema) -> Self:
@@ -280,7 +283,7 @@ class Forest:
         balance = part("balance_")
         self.balance_ = Balance.of(balance) if balance else None
         self.names_ = tuple(state.values["names"])
-        self.hidden_ = tuple(state.values["hidden"])
+        self.notes_ = list(state.values["notes"])
         return self
 
     def _fits(self, number: int) -> None:
