@@ -210,8 +210,8 @@ def _say(
         common.say(f"wrote {note}: how it was made, how to analyse it", quiet=quiet)
     if save is not None:
         common.say(f"wrote {save}, which contains {card.file}", quiet=quiet)
-    for note in getattr(release.made.method, "notes_", ()):
-        common.say(note, quiet=quiet)
+    for sentence in getattr(release.made.method, "notes_", ()):
+        common.say(sentence, quiet=quiet)
     for column in release.left_out:
         common.say(f"left out: {column.name} ({column.kind}: {column.why})", quiet=quiet)
 
