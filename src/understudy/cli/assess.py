@@ -29,6 +29,8 @@ from understudy.cli import common
 @click.option(
     "--register", type=common.FILE, help="Write single records at risk; for the steward alone."
 )
+@click.option("--policy", type=common.FILE, help="Rules; status 1 if one fails, 3 if undecided.")
+@click.option("--junit", type=common.FILE, help="Write the verdicts of the policy as JUnit XML.")
 @common.quiet
 def command(
     train: Path,
@@ -45,18 +47,29 @@ def command(
     json_file: Path | None,
     html: Path | None,
     register: Path | None,
+    policy: Path | None,
+    junit: Path | None,
     quiet: bool,
 ) -> None:
     """Say how faithful SYNTHETIC is to TRAIN and what it discloses.
 
     Several SYNTHETIC files are replicates of one release.
     """
+    import dataclasses
+
+    from understudy import policy as policies
     from understudy.assessment import assess, cards
+    from understudy.measures import MEASURES
     from understudy.tables import format_of, write_file
 
     common.check_outputs(
-        [html, register], [train, *synthetic, holdout, schema], json_file=json_file
+        [html, register, junit],
+        [train, *synthetic, holdout, schema, policy],
+        json_file=json_file,
     )
+    if junit is not None and policy is None:
+        raise click.UsageError("--junit is about the verdicts of a policy: give --policy too.")
+    rules = None if policy is None else policies.read(policy, MEASURES)
     if register is not None:
         format_of(register)
     with common.progress_bar(quiet) as progress:
@@ -74,7 +87,11 @@ def command(
             seed=seed,
             progress=progress,
         )
+    verdicts = [] if rules is None else rules.judge(f.to_dict() for f in result)
+    result = dataclasses.replace(result, verdicts=tuple(v.to_dict() for v in verdicts))
     data = result.to_dict()
+    if junit is not None:
+        common.write_text(policies.to_junit(verdicts), junit)
     if json_file is not None:
         common.write_json(data, json_file)
     if html is not None:
@@ -87,3 +104,7 @@ def command(
         from understudy.report import console
 
         console.show(data, cards(), file=sys.stdout)
+    if rules is not None:
+        outcome = policies.worst(verdict.outcome for verdict in verdicts)
+        common.say(f"policy: {outcome}", quiet=quiet)
+        click.get_current_context().exit(policies.EXIT[outcome])

@@ -104,10 +104,15 @@ def write_json(data: Mapping[str, Any], path: Path) -> None:
     if str(path) == "-":
         sys.stdout.write(text + "\n")
         return
+    write_text(text + "\n", path)
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write text to a file, which appears whole or not at all."""
     from understudy.tables import whole_file
 
     with whole_file(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
 
 
 def say(text: str, *, quiet: bool = False) -> None:

@@ -1,0 +1,110 @@
+"""The policy gate: three outcomes, decided on the interval; bad policies say where."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from understudy.errors import OptionError
+from understudy.policy import EXIT, Rule, loads, to_junit, worst
+
+NAME = "privacy.closest_record"
+
+
+def found(low, high, **more):
+    return {
+        "measure": NAME, "status": "ok", "value": (low + high) / 2, "interval": [low, high],
+        "reference": 0.5, "parts": [{"name": "age", "value": 0.1, "interval": [0.05, 0.2]}], **more,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("bounds", "interval", "outcome"),
+    [
+        ({"upper": 0.52}, (0.49, 0.51), "PASS"),
+        ({"upper": 0.52}, (0.49, 0.52), "PASS"),
+        ({"upper": 0.52}, (0.49, 0.5200001), "INCONCLUSIVE"),
+        ({"upper": 0.52}, (0.52, 0.53), "INCONCLUSIVE"),
+        ({"upper": 0.52}, (0.5200001, 0.53), "FAIL"),
+        ({"lower": 0.9}, (0.9, 0.95), "PASS"),
+        ({"lower": 0.9}, (0.89, 0.95), "INCONCLUSIVE"),
+        ({"lower": 0.9}, (0.8, 0.9), "INCONCLUSIVE"),
+        ({"lower": 0.9}, (0.8, 0.89), "FAIL"),
+        ({"ratio_to_reference": 1.1}, (0.5, 0.55), "PASS"),
+        ({"ratio_to_reference": 1.1}, (0.56, 0.6), "FAIL"),
+        ({"lower": 0.4, "upper": 0.6}, (0.45, 0.7), "INCONCLUSIVE"),
+        ({"lower": 0.4, "upper": 0.6}, (0.61, 0.7), "FAIL"),
+    ],
+)
+def test_the_interval_decides(bounds, interval, outcome):
+    assert Rule(NAME, **bounds).judge(found(*interval)).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("finding", "why"),
+    [
+        (None, "not measured"),
+        (found(0, 0, status="failed", note="no memory"), "failed: no memory"),
+        (found(0, 0, status="not_applicable", note="needs a holdout"), "not applicable"),
+        (found(0, 0, interval=None), "no interval"),
+    ],
+)
+def test_what_is_not_known_never_passes(finding, why):
+    verdict = Rule(NAME, upper=1.0).judge(finding)
+    assert verdict.outcome == "INCONCLUSIVE"
+    assert why in verdict.why
+
+
+def test_a_ratio_needs_a_reference_and_a_part_must_be_there():
+    lost = Rule(NAME, ratio_to_reference=2.0).judge(found(0, 0, reference=None))
+    assert (lost.outcome, "no reference" in lost.why) == ("INCONCLUSIVE", True)
+    assert Rule(NAME, part="age", upper=0.2).judge(found(0.9, 1)).outcome == "PASS"
+    assert "no part 'sex'" in Rule(NAME, part="sex", upper=0.2).judge(found(0.9, 1)).why
+
+
+def test_required_measures_fail_where_they_are_not_there():
+    policy = loads(f'required = ["{NAME}"]')
+    assert [v.outcome for v in policy.judge([found(0, 1)])] == ["PASS"]
+    assert [v.outcome for v in policy.judge([])] == ["FAIL"]
+    assert [v.outcome for v in policy.judge([found(0, 1, status="failed")])] == ["FAIL"]
+
+
+def test_the_worst_outcome_is_the_exit_status():
+    assert EXIT[worst(["PASS", "FAIL", "INCONCLUSIVE"])] == 1
+    assert EXIT[worst(["PASS", "INCONCLUSIVE"])] == 3
+    assert EXIT[worst(["PASS"])] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "there is no rule"),
+        ("[[rule]", "line 1"),
+        ("vesion = 1\n[[rule]]", "line 1: unknown key 'vesion'"),
+        ("version = 2\n[[rule]]", "version 2"),
+        ("\n[[rule]]\nupper = 1", "line 2: a rule without a measure"),
+        (f'[[rule]]\nmeasure = "{NAME}"', "line 1: a rule without a bound"),
+        (f'[[rule]]\nmeasure = "{NAME}"\n\nuper = 1', "line 4: unknown key 'uper'"),
+        (f'[[rule]]\nmeasure = "{NAME}"\nupper = "high"', "line 3: upper = 'high'"),
+        (f'[[rule]]\nmeasure = "{NAME}"\nupper = nan', "line 3: upper = nan"),
+        (f'[[rule]]\nmeasure = "{NAME}"\nratio_to_reference = 0', "line 3: ratio_to_reference"),
+        (f'[[rule]]\nmeasure = "{NAME}"\nupper = 1\nlower = 2', "nothing can pass"),
+        ('[[rule]]\nmeasure = "privacy.closest"\nupper = 1', "no measure 'privacy.closest'"),
+        ('required = ["privacy.closest"]', "line 1: required: there is no measure"),
+    ],
+)
+def test_bad_policies_say_where(text, message):
+    with pytest.raises(OptionError) as error:
+        loads(text, measures=[NAME])
+    assert message in str(error.value)
+    assert error.value.hint
+
+
+def test_junit_is_read_by_a_parser():
+    policy = loads(
+        f'[[rule]]\nmeasure = "{NAME}"\nupper = 0.52\n[[rule]]\nmeasure = "{NAME}"\nlower = 0.9\n'
+        f'[[rule]]\nmeasure = "a<b"\nupper = 1'
+    )
+    suite = ElementTree.fromstring(to_junit(policy.judge([found(0.5, 0.51)])).encode())
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+    assert [[child.tag for child in case] for case in suite] == [[], ["failure"], ["error"]]
+    assert suite[2].get("classname") == "a<b"
