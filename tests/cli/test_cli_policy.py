@@ -7,6 +7,8 @@ import pytest
 
 from people import people
 from process import understudy
+from understudy.measures import MEASURES
+from understudy.policy import read
 
 RULE = '[[rule]]\nmeasure = "fidelity.univariate"\n'
 
@@ -52,3 +54,13 @@ def test_bad_policies_stop_before_any_work(folder):
     done = understudy("assess", "train.csv", "synthetic.csv", "--junit", "a.xml", cwd=folder)
     assert done.returncode == 2
     assert "give --policy too" in done.stderr
+
+
+def test_the_starting_policy_is_a_policy_and_overwrites_nothing(folder):
+    done = understudy("policy", "init", "--out", "start.toml", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    started = read(folder / "start.toml", MEASURES)
+    assert started.rules[0].measure == "privacy.closest_record"
+    again = understudy("policy", "init", "--out", "start.toml", cwd=folder)
+    assert again.returncode == 2
+    assert "is there already" in again.stderr

@@ -17,6 +17,7 @@ COMMANDS = {
     "synthesize": "Make a synthetic table.",
     "assess": "Say how faithful a synthetic table is and what it discloses.",
     "benchmark": "Try methods on splits of real data: faithful, useful, close, costly?",
+    "policy": "Write a starting policy: rules that an assessment must keep to.",
     "measures": "List the measures and what each does not show.",
     "methods": "List the methods that make synthetic tables.",
     "study": "Compute the figures of a published study again.",
