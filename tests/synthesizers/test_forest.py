@@ -572,3 +572,35 @@ def test_what_is_not_shown_or_not_learnt_from_is_said(monkeypatch, tmp_path):
             "rare is all missing: no value of it is held by 5 rows",
             "the trees learnt from 90 of 100 rows",
         ]
+
+
+def bills(rows, seed):
+    """Amounts that follow each other, with a heap at 0 and missing values."""
+    rng = np.random.default_rng(seed)
+    first = rng.lognormal(7, 1, rows)
+    second = first * (1 + 0.03 * rng.normal(size=rows))
+    gone, none = rng.random(rows) < 0.1, rng.random(rows) < 0.05
+    second = pl.Series(np.where(gone, 0, second).round(2)).set(pl.Series(none), None)
+    return pl.DataFrame(
+        {"first": first.round(2), "kind": rng.choice(["a", "b"], rows), "second": second}
+    )
+
+
+def test_chained_numbers_follow_each_other_closely(tmp_path):
+    train = bills(4000, 1)
+    made = fit(train)
+    assert type(made.method.models_[2]).__name__ == "Chained"
+    some = made.sample(4000)
+    apart = (some["second"] / some["first"] - 1).abs().drop_nulls()
+    assert apart.filter(apart < 1).median() < 0.06  # training: 0.02; trees alone: 0.13
+    assert (some["second"] == 0).mean() == pytest.approx(0.1, abs=0.03)
+    assert some["second"].null_count() / 4000 == pytest.approx(0.05, abs=0.02)
+    check_all(train, some, 5)
+    made.save(tmp_path / "m")
+    assert us.load(tmp_path / "m").sample(100).equals(made.sample(100))
+
+
+def test_numbers_that_do_not_follow_are_no_chain():
+    rng = np.random.default_rng(2)
+    train = pl.DataFrame({"a": rng.normal(size=3000), "b": rng.normal(size=3000)})
+    assert type(fit(train).method.models_[1]).__name__ == "Trees"

@@ -18,6 +18,7 @@ from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.columns.frame import names_in, one_thread
 from understudy.synthesizers.columns.plan import Plan, Wishes
 from understudy.synthesizers.forest.balance import POOL, SMALLEST, Balance, fit_balance
+from understudy.synthesizers.forest.chains import Chained, find_chain
 from understudy.synthesizers.forest.models import (
     Codes,
     Odds,
@@ -33,10 +34,12 @@ from understudy.synthesizers.forest.support import Support
 from understudy.synthesizers.model_file import State
 from understudy.tables import Table
 
+Model = Trees | Odds | Chained
+
 MOST_ROWS = 1_000_000
 BLOCK = 50_000
 TRIED = (20_000, 200_000)
-MODELS: dict[str, type[Trees] | type[Odds]] = {"trees": Trees, "odds": Odds}
+MODELS: dict[str, type[Model]] = {"trees": Trees, "odds": Odds, "chained": Chained}
 
 
 @dataclass(kw_only=True)
@@ -70,7 +73,7 @@ class Forest:
     visit: Sequence[str] | str | None = None
     keep: Sequence[str] = ()
     supports_: list[Support] = field(init=False, repr=False, default_factory=list)
-    models_: list[Trees | Odds | None] = field(init=False, repr=False, default_factory=list)
+    models_: list[Model | None] = field(init=False, repr=False, default_factory=list)
     balance_: Balance | None = field(init=False, repr=False, default=None)
     notes_: list[str] = field(init=False, repr=False, default_factory=list)
     names_: tuple[str, ...] = field(init=False, repr=False, default=())
@@ -165,7 +168,7 @@ class Forest:
         places: tuple[int, ...],
         rng: np.random.Generator,
         workers: ThreadPoolExecutor,
-    ) -> Trees | Odds | None:
+    ) -> Model | None:
         """Model one column; none is needed where it shows one code only."""
         support = self.supports_[place]
         if support.size < 2:
@@ -182,7 +185,18 @@ class Forest:
         if support.size == 2 and places:
             return fit_odds(rows, predictors, target, rng)
         settings = Settings(self.trees, self.min_leaf, self.penalty)
-        return fit_trees(rows, predictors, target, group_of, settings, rng, workers)
+        trees = fit_trees(rows, predictors, target, group_of, settings, rng, workers)
+        chain = None
+        if support.column.is_numeric:
+            chain = find_chain(rows, target, support, self.supports_, places)
+        if chain is None:
+            return trees
+        chained, steps = chain.steps(rows, target)
+        groups = group_codes(np.bincount(steps, minlength=2 * chain.reach + 1), ordered=True)
+        rows = np.asfortranarray(rows[chained])
+        return Chained(
+            trees, fit_trees(rows, predictors, steps, groups, settings, rng, workers), chain
+        )
 
     def _draw(self, rows: int, rng: np.random.Generator, kept: Codes | None = None) -> Codes:
         """Draw codes in blocks, on all cores; columns that are kept have theirs."""
@@ -292,6 +306,7 @@ class Forest:
         if model is None:
             return
         sizes = [s.size + 1 for s in self.supports_[:number]]
-        for place, size in zip(model.given.places, model.given.sizes, strict=True):
-            if not 0 <= place < number or sizes[place] != size:
-                raise ValueError("a model and its predictors do not fit together")
+        for given in model.givens:
+            for place, size in zip(given.places, given.sizes, strict=True):
+                if not 0 <= place < number or sizes[place] != size:
+                    raise ValueError("a model and its predictors do not fit together")

@@ -118,6 +118,11 @@ class Trees:
     line: NDArray[np.int32]
     cumulative: NDArray[np.float32]
 
+    @property
+    def givens(self) -> tuple[Given, ...]:
+        """The predictors."""
+        return (self.given,)
+
     def draw(self, codes: Codes, rng: np.random.Generator) -> Codes:
         """Draw a code for each row."""
         from understudy.kernels import forest
@@ -165,6 +170,11 @@ class Odds:
 
     given: Given
     boosted: "Boosted"
+
+    @property
+    def givens(self) -> tuple[Given, ...]:
+        """The predictors."""
+        return (self.given,)
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Codes:
         """Draw a code for each row; rows of like odds share them out evenly."""
