@@ -24,7 +24,10 @@ RAREST = 1_000
 
 @dataclass(frozen=True)
 class MethodCard:
-    """The words beside a method: what it keeps, what it loses, what its model file contains."""
+    """The words beside a method: what it keeps, what it loses, what its model file contains.
+
+    ``coarser`` and ``finer`` say which options make it remember less, or follow training more.
+    """
 
     name: str
     title: str
@@ -33,6 +36,8 @@ class MethodCard:
     claim: str
     file: str
     source: str
+    coarser: str = ""
+    finer: str = ""
 
     def to_dict(self) -> dict[str, str]:
         """Plain values."""

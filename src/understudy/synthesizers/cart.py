@@ -26,6 +26,9 @@ class Cart(Frame):
         "records. The synthetic records are measurably closer to training than to fresh rows.",
         file="the trees, and the training values of each column by leaf",
         source="Nowok, Raab and Dibben 2016 (synthpop); Latner et al.; Breiman et al. 1984",
+        coarser="larger leaves or less complex trees, such as -o cart.minbucket=75 or "
+        "-o cart.cp=0.05",
+        finer="smaller leaves, such as -o cart.minbucket=5",
     )
 
     def wishes(self) -> Wishes:

@@ -182,17 +182,24 @@ class _Counted:
         p = (self.real * self.rows + self.model * self.pool) / (self.rows + self.pool)
         blur = 2 * np.sqrt(p * (1 - p) / (np.pi * self.rows))
         fresh = np.minimum(blur, 2 * p).sum()
-        apart, deviation = np.abs(self.real - self.model), self.deviation
-        for z in np.arange(4, 0.5, -0.125):
-            if np.minimum(apart, z * deviation).sum() <= fidelity * fresh:
+        apart = np.abs(self.real - self.model)
+        for z in np.arange(5, 0.5, -0.125):
+            if (apart * self._left(z)).sum() <= fidelity * fresh:
                 return float(z)
         return 0.5
 
     def followed(self, z: float) -> Floats:
         """Give the model's shares, moved to training's by what is beyond chance."""
-        apart = self.real - self.model
-        beyond = np.maximum(np.abs(apart) - z * self.deviation, 0)
-        return np.asarray(self.model + np.sign(apart) * beyond)
+        return np.asarray(self.model + (self.real - self.model) * (1 - self._left(z)))
+
+    def _left(self, z: float) -> Floats:
+        """Give the part of each difference that is left to chance (Breiman 1995, the garrote).
+
+        All of it up to z standard deviations, and less and less beyond: what is far from chance
+        is followed almost fully, where subtracting z deviations would fall short of it.
+        """
+        chance = z * self.deviation
+        return np.asarray((chance / np.maximum(np.abs(self.real - self.model), chance)) ** 2)
 
     def most_apart(self, most: int) -> Self:
         """Keep the tables in which training differs most from the model."""

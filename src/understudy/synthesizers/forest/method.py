@@ -57,8 +57,8 @@ class Forest:
     penalty : float
         What a split must gain, in nats for each share that it adds; larger is coarser.
     fidelity : float
-        How close small tables are to those of training: 1 is as close as those of fresh rows
-        would be, 0 follows the model alone.
+        How far small tables may be from those of training: 1 is as far as those of fresh rows
+        would be, less is closer; 0 follows the model alone.
     visit : list of names or "learnt"
         The order of the columns; by default that of the schema.
     keep : list of names
@@ -69,7 +69,7 @@ class Forest:
     trees: int = 20
     min_leaf: int = 10
     penalty: float = 1.0
-    fidelity: float = 0.95
+    fidelity: float = 0.9
     visit: Sequence[str] | str | None = None
     keep: Sequence[str] = ()
     supports_: list[Support] = field(init=False, repr=False, default_factory=list)
@@ -91,6 +91,10 @@ class Forest:
         "that fewer than k training rows hold",
         source="A sequential forest with honest leaves (Athey and Imbens 2016) "
         "shrunk by Dirichlet-multinomial evidence; Friedman 2001 for columns of two values",
+        coarser="splits that must gain more and larger leaves, such as -o forest.penalty=2.5 "
+        "-o forest.min_leaf=50, or small tables that follow training less, such as "
+        "-o forest.fidelity=1.2",
+        finer="small tables closer to training, such as -o forest.fidelity=0.8",
     )
 
     def __post_init__(self) -> None:
