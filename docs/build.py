@@ -6,8 +6,8 @@
 import sys
 from pathlib import Path
 
-from understudy.assessment import options_of
 from understudy.measures import MEASURES, Measure
+from understudy.running import options_of
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS
 from understudy.synthesizers import options_of as method_options
 

@@ -3,10 +3,10 @@
 import pytest
 
 import understudy as us
-from understudy.assessment import options_of
 from understudy.datasets import dataset, registry
 from understudy.errors import DataError
 from understudy.measures import MEASURES
+from understudy.running import options_of
 
 FAST = (("resamples", 5), ("permutations", 99), ("iterations", 5))
 QUICK = {

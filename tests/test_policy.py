@@ -108,3 +108,65 @@ def test_junit_is_read_by_a_parser():
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
     assert [[child.tag for child in case] for case in suite] == [[], ["failure"], ["error"]]
     assert suite[2].get("classname") == "a<b"
+
+
+def by_sex(**levels):
+    parts = [
+        {"name": f"sex = {level}", "value": sum(i or (0, 0)) / 2, "interval": i and list(i)}
+        for level, i in levels.items()
+    ]
+    return found(0.4, 0.5, parts=[{"name": "age", "value": 0.1}, *parts])
+
+
+@pytest.mark.parametrize(
+    ("levels", "outcome", "named"),
+    [
+        ({"f": (0.4, 0.5), "m": (0.4, 0.52)}, "PASS", "sex = m"),
+        ({"f": (0.4, 0.5), "m": (0.53, 0.6)}, "FAIL", "sex = m"),
+        ({"f": (0.5, 0.53), "m": (0.53, 0.6)}, "FAIL", "sex = m"),
+        ({"f": (0.5, 0.53), "m": (0.4, 0.5)}, "INCONCLUSIVE", "sex = f"),
+        ({"f": None, "m": (0.4, 0.5)}, "INCONCLUSIVE", "sex = f: it has no interval"),
+        ({}, "INCONCLUSIVE", "--by sex"),
+    ],
+)
+def test_a_rule_by_levels_takes_the_worst_of_them(levels, outcome, named):
+    verdict = Rule(NAME, by="sex", upper=0.52).judge(by_sex(**levels))
+    assert (verdict.outcome, named in verdict.why) == (outcome, True)
+    assert verdict.rule.startswith(f"{NAME} for each sex")
+
+
+@pytest.mark.parametrize(
+    ("provenance", "outcome"),
+    [
+        ({"epsilon_spent": 1.0}, "PASS"),
+        ({"epsilon_spent": 1.01}, "FAIL"),
+        ({}, "INCONCLUSIVE"),
+        (None, "INCONCLUSIVE"),
+    ],
+)
+def test_epsilon_is_what_the_release_says_it_spent(provenance, outcome):
+    (verdict,) = loads("maximum_epsilon = 1").judge([], provenance)
+    assert verdict.outcome == outcome
+    assert bool(verdict.next) == (outcome != "PASS")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("maximum_epsilon = 0", "line 1"),
+        ("maximum_epsilon = true", "no number"),
+        (f'[[rule]]\nmeasure = "{NAME}"\npart = "a"\nby = "b"\nupper = 1', "part and by"),
+        (f'[[rule]]\nmeasure = "{NAME}"\nby = 3\nupper = 1', "by = 3"),
+    ],
+)
+def test_what_a_policy_cannot_mean_is_refused(text, words):
+    with pytest.raises(OptionError, match=words):
+        loads(text)
+
+
+def test_what_did_not_pass_says_what_to_do_next():
+    policy = loads(f'[[rule]]\nmeasure = "{NAME}"\nupper = 0.52')
+    (passed,) = policy.judge([found(0.4, 0.5)])
+    (failed,) = policy.judge([found(0.6, 0.7, unit="fraction")], {"method": "cart"})
+    assert "next" not in passed.to_dict()
+    assert any("minbucket" in step for step in failed.to_dict()["next"])

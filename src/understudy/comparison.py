@@ -66,8 +66,16 @@ class Comparison:
         if not self.synthetic:
             raise OptionError("there is no synthetic table", hint="give at least one")
         for role, names in (("keys", self.keys), ("sensitive", self.sensitive)):
-            for name in names:
+            for place, name in enumerate(names):
                 self._check_name(role, name)
+                if name in names[:place]:
+                    raise OptionError(f"{role}: '{name}' is named twice", hint="name it once")
+        both = [name for name in self.sensitive if name in self.keys]
+        if both:
+            raise OptionError(
+                f"'{both[0]}' is among the keys and among the sensitive columns",
+                hint="what an attacker knows already cannot be learnt: name it in one place",
+            )
         if self.target is not None:
             self._check_name("target", self.target)
 
@@ -100,6 +108,16 @@ class Comparison:
         """Compare with one replicate only; shared work on the other tables stays shared."""
         kept = self._kept.setdefault(("replicate", number), {})
         return dataclasses.replace(self, synthetic=(self.synthetic[number],), _kept=kept)
+
+    def within(self, name: str, level: str) -> "Comparison":
+        """Compare the rows that have this level of a column, in all tables."""
+        return dataclasses.replace(
+            self,
+            train=self.train.where(name, level),
+            synthetic=tuple(source.where(name, level) for source in self.synthetic),
+            holdout=self.holdout and self.holdout.where(name, level),
+            _kept={},
+        )
 
     def source(self, which: Which) -> Source:
         """Give one of the tables; for several replicates, the first."""

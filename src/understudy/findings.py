@@ -43,6 +43,8 @@ class Card:
         What nobody may conclude from it.
     threat : str
         For privacy: who attacks, knowing what, seeing what, counted against which control.
+    opening : str
+        How a sentence on the finding begins, such as "This copying detector reads".
     needs : tuple of str
         What a comparison must have: ``holdout``, ``keys``, ``sensitive``, ``target``, ``fit``.
     """
@@ -57,6 +59,7 @@ class Card:
     source: str
     not_shown: str
     threat: str = ""
+    opening: str = ""
     needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -109,6 +112,7 @@ class Part:
     reference: float | None = None
     more: Mapping[str, float | None] = field(default_factory=dict)
     unit: str = ""
+    interval: tuple[float, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; further numbers stand beside ``value`` under their own names.
@@ -120,15 +124,24 @@ class Part:
             "value": plain(self.value),
             "reference": plain(self.reference),
             **({"unit": self.unit} if self.unit else {}),
+            **({"interval": [plain(x) for x in self.interval]} if self.interval else {}),
             **{name: plain(number) for name, number in self.more.items()},
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Part":
         """Read a part back from its dict."""
-        own = ("name", "value", "reference", "unit")
+        own = ("name", "value", "reference", "unit", "interval")
         rest = {name: number for name, number in data.items() if name not in own}
-        return cls(data["name"], data["value"], data.get("reference"), rest, data.get("unit", ""))
+        ends = data.get("interval")
+        return cls(
+            data["name"],
+            data["value"],
+            data.get("reference"),
+            rest,
+            data.get("unit", ""),
+            None if ends is None else (ends[0], ends[1]),
+        )
 
 
 @dataclass(frozen=True)
@@ -138,6 +151,8 @@ class Finding:
     ``reference`` is what fresh real rows get. ``interval`` covers the value at ``level``;
     ``flagged`` means that the evidence puts the value on the bad side of the reference.
     ``register`` lists single records, for the steward alone: it is never part of ``to_dict``.
+    Nor are ``draws``: value less reference with the rows (or labels) drawn again, from streams that
+    do not depend on the release, so that those of two releases are paired.
 
     Examples
     --------
@@ -161,6 +176,7 @@ class Finding:
     tables: Mapping[str, TableOfNumbers] = field(default_factory=dict)
     note: str = ""
     register: pl.DataFrame | None = field(default=None, repr=False, compare=False)
+    draws: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.status == "ok" and self.value is None:
@@ -337,6 +353,7 @@ def average(findings: Sequence[Finding]) -> Finding:
             "replicates": TableOfNumbers(("replicate", "value", "reference", "p_value"), rows),
         },
         register=_registers(findings),
+        draws=_mean_draws(findings),
         note=" ".join(
             filter(
                 None, [first.note, f"Mean of {len(findings)} replicates; pictures show the first."]
@@ -352,6 +369,14 @@ def _registers(findings: Sequence[Finding]) -> pl.DataFrame | None:
         if finding.register is not None
     ]
     return pl.concat(numbered) if numbered else None
+
+
+def _mean_draws(findings: Sequence[Finding]) -> NDArray[np.float64] | None:
+    draws = [finding.draws for finding in findings if finding.draws is not None]
+    if len(draws) < len(findings) or len({len(d) for d in draws}) > 1:
+        return None
+    made: NDArray[np.float64] = np.mean(draws, axis=0)
+    return made
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

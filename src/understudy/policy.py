@@ -9,6 +9,7 @@ A policy is a TOML file of tables, not of expressions::
     upper = 0.52
 """
 
+import dataclasses
 import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 from xml.etree import ElementTree
 
+from understudy.advice import next_steps
 from understudy.errors import OptionError
 from understudy.schema import near
 
@@ -24,9 +26,14 @@ Outcome = Literal["PASS", "FAIL", "INCONCLUSIVE"]
 
 EXIT: dict[Outcome, int] = {"PASS": 0, "FAIL": 1, "INCONCLUSIVE": 3}
 BOUNDS = ("upper", "lower", "ratio_to_reference")
-KEYS = ("measure", "part", *BOUNDS, "reason")
-TOP = ("version", "required", "rule")
+KEYS = ("measure", "part", "by", *BOUNDS, "reason")
+TOP = ("version", "required", "maximum_epsilon", "rule")
 VERSION = 1
+EPSILON = "epsilon"
+NO_EPSILON = (
+    "Make the table by a method with differential privacy, with a smaller epsilon: its marker "
+    "says what was spent."
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,8 @@ class Rule:
     measure : str
     part : str, optional
         A part of the finding, such as a column.
+    by : str, optional
+        A column: the rule holds for each of its levels (``assess --by``).
     upper, lower : float, optional
         The interval must lie at or below, at or above.
     ratio_to_reference : float, optional
@@ -48,6 +57,7 @@ class Rule:
 
     measure: str
     part: str | None = None
+    by: str | None = None
     upper: float | None = None
     lower: float | None = None
     ratio_to_reference: float | None = None
@@ -57,6 +67,7 @@ class Rule:
     def words(self) -> str:
         """Say what is asked for."""
         what = self.measure + (f" of {self.part}" if self.part else "")
+        what += f" for each {self.by}" if self.by else ""
         asked = [
             text.format(bound)
             for text, bound in (
@@ -69,25 +80,41 @@ class Rule:
         return f"{what}: {' and '.join(asked)}"
 
     def judge(self, finding: Mapping[str, Any] | None) -> "Verdict":
-        """Decide by the interval of a finding."""
+        """Decide by the interval of a finding; of several levels, by the worst."""
+        if self.by is not None and finding is not None and finding["status"] == "ok":
+            return self._judge_levels(finding, f"{self.by} = ")
         found = self._found(finding)
         if isinstance(found, str):
             return Verdict(self.words, "INCONCLUSIVE", self.measure, found)
         interval, reference = found.get("interval"), found.get("reference")
         if interval is None or None in interval:
             return Verdict(self.words, "INCONCLUSIVE", self.measure, "it has no interval")
-        outcomes: list[Outcome] = []
+        bounds: list[tuple[float, int]] = []
         for bound, sign in ((self.upper, 1), (self.lower, -1)):
             if bound is not None:
-                outcomes.append(_side(interval, bound, sign))
+                bounds.append((bound, sign))
         if self.ratio_to_reference is not None:
             if reference is None:
                 why = "it has no reference to be compared with"
                 return Verdict(self.words, "INCONCLUSIVE", self.measure, why)
-            outcomes.append(_side(interval, self.ratio_to_reference * reference, 1))
-        low, high = interval
-        why = f"the interval is [{low:.6g}, {high:.6g}]"
-        return Verdict(self.words, worst(outcomes), self.measure, why)
+            bounds.append((self.ratio_to_reference * reference, 1))
+        outcomes = [_side(interval, bound, sign) for bound, sign in bounds]
+        outcome = worst(outcomes)
+        why = f"the interval is [{interval[0]:.6g}, {interval[1]:.6g}]"
+        bound = bounds[outcomes.index(outcome)][0]
+        return Verdict(self.words, outcome, self.measure, why, bound)
+
+    def _judge_levels(self, finding: Mapping[str, Any], prefix: str) -> "Verdict":
+        """Decide every level of a column and give the worst verdict."""
+        names = [p["name"] for p in finding.get("parts", ()) if p["name"].startswith(prefix)]
+        if not names:
+            why = f"it was not measured by {self.by} (assess --by {self.by})"
+            return Verdict(self.words, "INCONCLUSIVE", self.measure, why)
+        alone = dataclasses.replace(self, by=None)
+        verdicts = {n: dataclasses.replace(alone, part=n).judge(finding) for n in names}
+        outcome = worst(v.outcome for v in verdicts.values())
+        told = [f"{n}: {v.why}" for n, v in verdicts.items() if v.outcome == outcome]
+        return Verdict(self.words, outcome, self.measure, "; ".join(told))
 
     def _found(self, finding: Mapping[str, Any] | None) -> Mapping[str, Any] | str:
         """Give the numbers to decide on, or why there are none."""
@@ -111,15 +138,31 @@ class Verdict:
     outcome: Outcome
     measure: str
     why: str
+    bound: float | None = None
+    next: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, str]:
-        """Plain values."""
-        return {
+    def advised(
+        self, finding: Mapping[str, Any] | None, provenance: Mapping[str, Any]
+    ) -> "Verdict":
+        """Add what to do next, where the rule did not pass."""
+        if self.outcome == "PASS":
+            return self
+        if self.measure == EPSILON:
+            return dataclasses.replace(self, next=(NO_EPSILON,))
+        steps = next_steps(
+            finding, provenance, measure=self.measure, outcome=self.outcome, bound=self.bound
+        )
+        return dataclasses.replace(self, next=steps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; what to do next stands there where something is to be done."""
+        plain = {
             "rule": self.rule,
             "outcome": self.outcome,
             "measure": self.measure,
             "why": self.why,
         }
+        return plain if not self.next else {**plain, "next": list(self.next)}
 
 
 @dataclass(frozen=True)
@@ -136,8 +179,11 @@ class Policy:
 
     rules: tuple[Rule, ...]
     required: tuple[str, ...] = ()
+    maximum_epsilon: float | None = None
 
-    def judge(self, findings: Iterable[Mapping[str, Any]]) -> list[Verdict]:
+    def judge(
+        self, findings: Iterable[Mapping[str, Any]], provenance: Mapping[str, Any] | None = None
+    ) -> list[Verdict]:
         """Decide every rule; a required measure that is not there is a failure."""
         by_name = {finding["measure"]: finding for finding in findings}
         made = []
@@ -146,7 +192,19 @@ class Policy:
             outcome: Outcome = "PASS" if status == "ok" else "FAIL"
             why = "it was measured" if status == "ok" else f"it is {status.replace('_', ' ')}"
             made.append(Verdict(f"{name} is required", outcome, name, why))
-        return made + [rule.judge(by_name.get(rule.measure)) for rule in self.rules]
+        if self.maximum_epsilon is not None:
+            made.append(_judge_epsilon(self.maximum_epsilon, provenance or {}))
+        made += [rule.judge(by_name.get(rule.measure)) for rule in self.rules]
+        return [v.advised(by_name.get(v.measure), provenance or {}) for v in made]
+
+
+def _judge_epsilon(maximum: float, provenance: Mapping[str, Any]) -> Verdict:
+    """Decide what the release says it spent; no word about it is not a pass."""
+    rule, spent = f"epsilon: at most {maximum:g}", provenance.get("epsilon_spent")
+    if spent is None:
+        why = "nothing says that the table was made with differential privacy"
+        return Verdict(rule, "INCONCLUSIVE", EPSILON, why)
+    return Verdict(rule, "PASS" if spent <= maximum else "FAIL", EPSILON, f"{spent:g} was spent")
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
@@ -208,7 +266,14 @@ def loads(text: str, *, name: str = "policy", measures: Iterable[str] = ()) -> P
             f"{name}: version {data['version']} is not known here", hint=f"write {VERSION}"
         )
     known, required, rules = tuple(measures), data.get("required", []), data.get("rule", [])
-    if not isinstance(required, list) or not isinstance(rules, list) or not (required or rules):
+    maximum = data.get("maximum_epsilon")
+    if maximum is not None:
+        place = f"{name}: line {_line(lines, 'maximum_epsilon', 0)}"
+        _number(maximum, "maximum_epsilon", place)
+        if maximum <= 0:
+            raise OptionError(f"{place}: maximum_epsilon = {maximum}", hint="use one above 0")
+    lists = isinstance(required, list) and isinstance(rules, list)
+    if not lists or not (required or rules or maximum is not None):
         raise OptionError(
             f"{name}: there is no rule", hint='write [[rule]] with measure = "…" and upper = …'
         )
@@ -219,7 +284,7 @@ def loads(text: str, *, name: str = "policy", measures: Iterable[str] = ()) -> P
     made = [
         _rule(entry, name, lines, start, known) for entry, start in zip(rules, starts, strict=False)
     ]
-    return Policy(tuple(made), tuple(required))
+    return Policy(tuple(made), tuple(required), maximum)
 
 
 def _rule(entry: Any, name: str, lines: list[str], start: int, measures: tuple[str, ...]) -> Rule:
@@ -228,20 +293,17 @@ def _rule(entry: Any, name: str, lines: list[str], start: int, measures: tuple[s
         raise OptionError(f"{here}: a rule without a measure", hint='write measure = "…"')
     _known(entry, KEYS, f"{name}: line {{}}", lines, start)
     _check_measure(entry["measure"], measures, here)
-    for key in ("part", "reason"):
+    for key in ("part", "by", "reason"):
         if not isinstance(entry.get(key, ""), str):
             raise OptionError(f"{here}: {key} = {entry[key]!r} is no text", hint="put quotes")
+    if "part" in entry and "by" in entry:
+        raise OptionError(f"{here}: part and by in one rule", hint="write two rules")
     bounds = {key: entry[key] for key in BOUNDS if key in entry}
     if not bounds:
         raise OptionError(f"{here}: a rule without a bound", hint=f"give {', '.join(BOUNDS)}")
     for key, bound in bounds.items():
         place = f"{name}: line {_line(lines, key, start)}"
-        if (
-            isinstance(bound, bool)
-            or not isinstance(bound, int | float)
-            or not math.isfinite(bound)
-        ):
-            raise OptionError(f"{place}: {key} = {bound!r} is no number", hint="write a number")
+        _number(bound, key, place)
         if key == "ratio_to_reference" and bound <= 0:
             raise OptionError(f"{place}: {key} = {bound}", hint="use a number above 0")
     if "upper" in bounds and "lower" in bounds and bounds["lower"] > bounds["upper"]:
@@ -250,6 +312,12 @@ def _rule(entry: Any, name: str, lines: list[str], start: int, measures: tuple[s
             hint="write the smaller one as lower",
         )
     return Rule(**entry)
+
+
+def _number(value: Any, key: str, place: str) -> None:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    if not plain or not math.isfinite(value):
+        raise OptionError(f"{place}: {key} = {value!r} is no number", hint="write a number")
 
 
 def _known(

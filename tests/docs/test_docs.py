@@ -12,10 +12,10 @@ from types import ModuleType
 import polars as pl
 import pytest
 
-from understudy.assessment import run
 from understudy.cli import cli, common
 from understudy.comparison import compare_tables
 from understudy.measures import MEASURES
+from understudy.running import run
 from understudy.schema import loads
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS, synthesizer
 from understudy.synthesizers.base import Synthesizer

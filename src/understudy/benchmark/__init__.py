@@ -17,12 +17,12 @@ from typing import Any
 import polars as pl
 
 from understudy._version import __version__
-from understudy.assessment import check_options
 from understudy.benchmark.result import Benchmark
 from understudy.comparison import Progress, silent, stream
 from understudy.engines import MemorySource
 from understudy.errors import DataError, OptionError
 from understudy.measures import MEASURES
+from understudy.running import check_options
 from understudy.schema import dumps, near
 from understudy.synthesizers import SYNTHESIZERS, synthesizer
 from understudy.tables import Table, split, whole_file

@@ -11,8 +11,9 @@ from understudy.cli import common
 @common.as_json
 def command(json_file: Path | None) -> None:
     """List the measures: what each number says and what it does not show."""
-    from understudy.assessment import cards, options_of
+    from understudy.assessment import cards
     from understudy.measures import MEASURES
+    from understudy.running import options_of
 
     common.check_outputs([], json_file=json_file)
     if json_file is not None:

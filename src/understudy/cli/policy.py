@@ -34,6 +34,13 @@ reason = "Triples of columns should be about as close to training as those of fr
 # [[rule]]
 # measure = "utility.classification"   # needs --target
 # lower = 0.85
+
+# [[rule]]
+# measure = "fidelity.bivariate"
+# by = "sex"                           # each level alone; needs --by sex
+# ratio_to_reference = 1.5
+
+# maximum_epsilon = 1.0                # above the rules; for tables made with differential privacy
 """
 
 

@@ -1,5 +1,6 @@
 """Tables in memory."""
 
+import dataclasses
 import hashlib
 import hmac
 from collections import Counter
@@ -15,7 +16,7 @@ from understudy.coding import Codec, Coded
 from understudy.engines.source import Moments
 from understudy.errors import DataError
 from understudy.schema import Schema, labels, near, same_level
-from understudy.tables import Table
+from understudy.tables import Condition, Table
 
 if TYPE_CHECKING:
     from understudy.kernels.neighbors import HammingNeighbors
@@ -137,6 +138,15 @@ class MemorySource:
         drawn = stream.integers(0, self.height, self.height)
         weights = np.bincount(drawn, minlength=self.height).astype(float)
         return MemorySource(self.table, weights, self._kept)
+
+    def meets(self, condition: Condition) -> NDArray[np.bool_]:
+        """Say for each row whether it meets a condition."""
+        return condition.mask(self.table)
+
+    def where(self, name: str, level: str) -> "MemorySource":
+        """Keep the rows that have this level of a column."""
+        kept = self.table.frame.filter(self.table.values(name).labels == level)
+        return MemorySource(dataclasses.replace(self.table, frame=kept))
 
     def digest(self, key: bytes) -> str:
         """Give a keyed hash of the values: without the key, a guessed table cannot be confirmed."""

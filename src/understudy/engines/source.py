@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from understudy.coding import Codec, Coded, Counted
 from understudy.schema import Schema
+from understudy.tables import Condition
 
 if TYPE_CHECKING:
     from understudy.kernels.neighbors import HammingNeighbors
@@ -72,6 +73,12 @@ class Source(Protocol):
 
     def resample(self, stream: np.random.Generator) -> "Source":
         """Draw as many rows with replacement; only counts and moments may be asked of it."""
+
+    def meets(self, condition: Condition) -> NDArray[np.bool_]:
+        """Whether each row meets a condition."""
+
+    def where(self, name: str, level: str) -> "Source":
+        """The rows that have this level of a column."""
 
     def digest(self, key: bytes) -> str:
         """A keyed hash of the values."""

@@ -42,6 +42,7 @@ class Marker:
     replicate: int | None = 1
     replicates: int = 1
     files: tuple[str, ...] = ()
+    epsilon: float | None = None
     version: str = __version__
 
     def to_json(self) -> str:

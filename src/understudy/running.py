@@ -1,0 +1,132 @@
+"""Run a measure on a comparison, on all rows or level by level; what it cannot do is said."""
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from understudy.comparison import Comparison
+from understudy.errors import OptionError, UnderstudyError, interrupted
+from understudy.findings import Finding, Part, average
+from understudy.measures import MEASURES, Measure
+from understudy.schema import near
+
+SMALLEST = 100
+MOST_LEVELS = 50
+HOW_TO_HOLDOUT = (
+    " A holdout is real rows that the generator never saw: split them off before synthesis "
+    "(understudy split), then give them here (--holdout). Nothing is guessed without it."
+)
+VALUES = re.compile(r"""'[^']*'|`[^`]*`|"[^"]*"|\d[\d.,:-]*""")
+
+
+def run(measure: Measure, comparison: Comparison) -> Finding:
+    """Run one measure on every replicate; what it cannot do is a finding that says so."""
+    card = measure.card
+    absent = [need for need in card.needs if not getattr(comparison, need)]
+    if absent:
+        how = HOW_TO_HOLDOUT if "holdout" in absent else ""
+        return card.not_applicable(f"This needs {' and '.join(map(_named, absent))}.{how}")
+    options = comparison.options.get(card.name, {})
+    try:
+        return average(
+            [measure(comparison.replicate(i), **options) for i in range(len(comparison.synthetic))]
+        )
+    except OptionError:
+        raise
+    except UnderstudyError as error:
+        return card.failed(str(error).replace("\n", "; "))
+    except Exception as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from error
+        # another library's message may quote a person's value, and findings are shared
+        return card.failed(f"{type(error).__name__}: {VALUES.sub('…', str(error))}")
+
+
+def _named(need: str) -> str:
+    words = {"holdout": "a holdout", "target": "a target", "fit": "a generator"}
+    return words.get(need, f"{need} columns")
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The rows of each level of a column, compared by themselves, and what was left out."""
+
+    parts: Mapping[str, Comparison]
+    notes: list[str]
+
+
+def subgroups(comparison: Comparison, by: str) -> Levels:
+    """Split a comparison by the levels of a column; levels with few rows are left out unnamed."""
+    if by not in comparison.names:
+        raise OptionError(f"by: there is no column '{by}'", hint=near(by, comparison.names))
+    found = comparison.train.levels(by)
+    if len(found) > MOST_LEVELS or comparison.schema[by].is_numeric:
+        raise OptionError(
+            f"by: '{by}' is no category with at most {MOST_LEVELS} levels",
+            hint="name a category, or declare one in a schema (understudy schema)",
+        )
+    split = {f"{by} = {level}": comparison.within(by, level) for level in found}
+    kept = {
+        name: part
+        for name, part in split.items()
+        if min(part.height(table) for table in part.tables) >= SMALLEST
+    }
+    few = len(split) - len(kept)
+    notes = (
+        []
+        if not few
+        else [
+            f"{few} of {len(split)} levels of '{by}' have fewer than "
+            f"{SMALLEST} rows in a table and were not measured alone."
+        ]
+    )
+    if not kept:
+        raise OptionError(
+            f"by: no level of '{by}' has {SMALLEST} rows in every table",
+            hint="name a column with larger groups",
+        )
+    return Levels(kept, notes)
+
+
+def run_by_level(measure: Measure, found: Finding, levels: Levels) -> Finding:
+    """Run a measure on each level too, and add what it finds as parts."""
+    if found.status != "ok":
+        return found
+    parts = []
+    for name, comparison in levels.parts.items():
+        alone = run(measure, comparison)
+        rows = {"rows": float(comparison.height("synthetic"))}
+        parts.append(Part(name, alone.value, alone.reference, rows, interval=alone.interval))
+    return dataclasses.replace(found, parts=(*found.parts, *parts))
+
+
+def options_of(measure: Measure) -> dict[str, inspect.Parameter]:
+    """Give the options of a measure: its keyword-only parameters."""
+    parameters = inspect.signature(measure).parameters.values()
+    return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def check_options(options: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse options of measures that do not exist, or that the measure does not have."""
+    for name, given in options.items():
+        if name not in MEASURES:
+            raise OptionError(f"there is no measure '{name}'", hint=near(name, MEASURES))
+        known = options_of(MEASURES[name])
+        for option, value in given.items():
+            if option not in known:
+                raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))
+            wanted = known[option].annotation
+            if wanted in (int, float) and (
+                isinstance(value, bool) or not isinstance(value, int | float)
+            ):
+                raise OptionError(
+                    f"{name}: {option} = {value!r} is not a number",
+                    hint=f"the default is {known[option].default}",
+                )
+            if wanted is int and not (isinstance(value, int) and value > 0):
+                raise OptionError(
+                    f"{name}: {option} = {value!r}", hint="give a whole number from 1 up"
+                )

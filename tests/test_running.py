@@ -1,0 +1,93 @@
+"""Measures by the levels of a column, and what a failed measure may say."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from understudy.assessment import assess
+from understudy.comparison import compare_tables
+from understudy.errors import OptionError
+from understudy.findings import Card, described
+from understudy.running import run
+
+FAST = {"fidelity.total_variation": {"resamples": 5, "pairs": 1}}
+
+
+def people(rows, seed, spoilt=False):
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["f", "m", "x"], rows, p=[0.5, 0.45, 0.05])
+    job = rng.choice(["a", "b"], rows)
+    if spoilt:
+        job = np.where(sex == "m", "a", job)
+    return pl.DataFrame({"sex": sex, "job": job, "age": rng.integers(20, 60, rows)})
+
+
+def assessed(**more):
+    return assess(
+        people(1000, 0), people(1000, 1, spoilt=True), holdout=people(1000, 2),
+        measures=["fidelity.total_variation"], options=FAST, **more,
+    )  # fmt: skip
+
+
+def test_levels_are_measured_alone_and_small_ones_left_out_unnamed():
+    result = assessed(by="sex")
+    parts = {p.name: p for p in result["fidelity.total_variation"].parts}
+    assert {name for name in parts if name.startswith("sex = ")} == {"sex = f", "sex = m"}
+    women, men = parts["sex = f"], parts["sex = m"]
+    assert men.interval[0] > men.reference
+    assert women.value < men.value
+    assert result.provenance["by"] == "sex"
+    assert any("1 of 3 levels" in note for note in result.provenance["notes"])
+
+
+def test_a_level_gets_what_its_rows_alone_get():
+    train, synthetic, holdout = people(1000, 0), people(1000, 1, spoilt=True), people(1000, 2)
+    men = pl.col("sex") == "m"
+    whole = assess(
+        train, synthetic, holdout=holdout, by="sex",
+        measures=["fidelity.total_variation"], options=FAST,
+    )  # fmt: skip
+    schema = compare_tables(train, synthetic).schema
+    alone = assess(
+        train.filter(men), synthetic.filter(men), holdout=holdout.filter(men), schema=schema,
+        measures=["fidelity.total_variation"], options=FAST,
+    )["fidelity.total_variation"]  # fmt: skip
+    part = next(p for p in whole["fidelity.total_variation"].parts if p.name == "sex = m")
+    assert (part.value, part.reference, part.interval) == (
+        alone.value,
+        alone.reference,
+        alone.interval,
+    )
+
+
+def test_the_whole_finding_does_not_change():
+    plain, split = assessed(), assessed(by="sex")
+    name = "fidelity.total_variation"
+    assert plain[name].value == split[name].value
+    assert "by" not in plain.provenance
+
+
+@pytest.mark.parametrize(
+    ("by", "words"), [("se", "sex"), ("age", "no category"), ("id", "no column")]
+)
+def test_a_column_that_cannot_split_is_refused(by, words):
+    with pytest.raises(OptionError, match=words):
+        assessed(by=by)
+
+
+def test_a_part_with_an_interval_survives_the_contract():
+    result = assessed(by="sex")
+    again = type(result).from_dict(result.to_dict())
+    assert again.to_dict() == result.to_dict()
+
+
+def test_a_foreign_message_gives_no_value_away():
+    card = Card("fidelity.x", "t", "m", "f", "fraction", "lower", "h", "s", "n")
+
+    @described(card)
+    def broken(comparison):
+        raise ValueError("could not convert 'Ms Unusual' to float, found 1234.5 at 2020-01-02")
+
+    comparison = compare_tables(people(50, 0), people(50, 1))
+    note = run(broken, comparison).note
+    assert note == "ValueError: could not convert … to float, found … at …"
