@@ -9,10 +9,10 @@ import pytest
 
 import understudy as us
 from people import people
-from understudy.assessment import options_of, run
 from understudy.comparison import compare_tables
 from understudy.findings import Finding
 from understudy.measures import MEASURES
+from understudy.running import options_of, run
 
 NAMES = list(MEASURES)
 FIDELITY = [name for name in NAMES if name.startswith("fidelity.")]
@@ -143,6 +143,8 @@ def test_fresh_real_rows_agree_with_the_reference(name):
 def test_a_broken_column_is_flagged_in_fidelity(name, tables):
     if name == "fidelity.moments":
         broken = tables["synthetic"].with_columns(age=pl.col("age") * 1e6, income=pl.lit(0.5))
+    elif name == "fidelity.correlation":  # a town is related to nothing that could break
+        broken = tables["synthetic"].with_columns(pl.col("income").shuffle(1))
     else:
         broken = tables["synthetic"].with_columns(town=pl.lit("town 1"))
     assert one(name, tables["train"], broken, tables["holdout"]).flagged
@@ -216,3 +218,25 @@ def test_cards_are_complete(name):
     assert card.name == name
     for word in ("private", "anonymous", "safe"):
         assert word not in f"{card.meaning} {card.not_shown} {card.threat}".lower().split()
+
+
+REDRAWN = {
+    *(name for name in FIDELITY if "resamples" in options_of(MEASURES[name])),
+    "privacy.closest_record",
+    "privacy.neighbour_ratio",
+    "privacy.mean_minimal_distance",
+    "privacy.too_close",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_draws_are_kept_but_never_shared(name, tables):
+    alone = one(name, **tables)
+    twice = one(name, tables["train"], [tables["synthetic"]] * 2, tables["holdout"])
+    assert "draws" not in alone.to_dict()
+    if alone.draws is None:
+        assert name not in REDRAWN
+        return
+    assert len(alone.draws) >= 19
+    assert np.isfinite(alone.draws).all()
+    np.testing.assert_allclose(twice.draws, alone.draws)

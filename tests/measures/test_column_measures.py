@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import understudy as us
-from understudy.assessment import run
 from understudy.comparison import compare_tables
 from understudy.measures import MEASURES
+from understudy.running import run
 
 
 def test_total_variation_by_hand():

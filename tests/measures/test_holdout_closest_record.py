@@ -333,9 +333,27 @@ def test_parts():
     tail = parts["the most outlying tenth"]
     assert tail.reference == 0.5
     assert set(tail.more) == {"low", "high", "p_value"}
-    table = found.tables["distances"]
-    assert sum(row[1] for row in table.rows) == pytest.approx(1)
-    assert sum(row[2] for row in table.rows) == pytest.approx(1)
+    table = found.tables["histogram:distance"]
+    assert table.columns == ("distance", "training", "holdout")
+    assert sum(row[1] for row in table.rows) == pytest.approx(1, abs=0.05)
+    assert sum(row[2] for row in table.rows) == pytest.approx(1, abs=0.05)
+
+
+def test_single_distances_are_not_told():
+    """A quantile is a record's distance: rounded, and withheld where few lie below."""
+    rng = np.random.default_rng(1)
+    train, holdout, synthetic = (
+        pl.DataFrame({f"x{i}": rng.random(n) for i in range(3)}) for n in (300, 300, 99)
+    )
+    found = closest_record(compared(train, synthetic, holdout), distance="mixed")
+    parts = {p.name: p for p in found.parts}
+    assert parts["distance, 1 % quantile"].value is None
+    assert parts["distance, 5 % quantile"].reference is None
+    median = parts["distance, 50 % quantile"].value
+    assert median == float(f"{median:.2g}") > 0
+    label, *first = found.tables["histogram:distance"].rows[0]
+    assert label.startswith("≤ ")
+    assert all(share * 99 >= 5 for share in first)
 
 
 def test_share_against_every_pair():

@@ -6,7 +6,7 @@ from typing import Any, Protocol, cast
 from understudy.comparison import Comparison
 from understudy.errors import OptionError
 from understudy.findings import Card, Finding
-from understudy.measures.fidelity import columns, detection, marginals, moments
+from understudy.measures.fidelity import columns, correlation, detection, marginals, moments
 from understudy.measures.privacy import closest_record, distances, identical_matches
 from understudy.measures.utility import classification
 from understudy.schema import near
@@ -29,6 +29,7 @@ _ALL: tuple[Callable[..., Finding], ...] = (
     columns.hellinger,
     columns.relative_entropy,
     moments.moments,
+    correlation.correlation,
     detection.detection,
     classification.classification,
     identical_matches.identical_matches,

@@ -8,12 +8,14 @@ import itertools
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
-from understudy.coding import MISSING, UNSEEN, Codec, ColumnCodec
+from understudy.coding import Codec
 from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
 from understudy.findings import Card, Finding, Part, TableOfNumbers, around, box, described
-from understudy.measures.fidelity.distances import DISTANCES, Histogram, shares
+from understudy.measures import pictures
+from understudy.measures.fidelity.distances import DISTANCES, Histogram
 
 Histograms = dict[Which, list[Histogram]]
 BOX = ("of", "smallest", "lower quartile", "median", "upper quartile", "largest")
@@ -110,7 +112,7 @@ def _compare(
         ("histograms", bins, levels), lambda: _histograms(comparison, codec)
     )
     value, reference = _mean_distance(histograms, distance, _scale(comparison, distance))
-    spread = _spread(comparison, codec, distance, resamples)
+    draws = _redraw(comparison, codec, distance, resamples)
     top = math.inf if distance == "relative_entropy" else 1.0
     two_way, capped = comparison.once(
         ("pairs", bins, levels, pairs), lambda: _pair_distances(comparison, codec, pairs)
@@ -120,14 +122,15 @@ def _compare(
         unit=card.unit,
         better=card.better,
         value=value,
-        interval=around(value, spread, 0.0, top),
+        interval=around(value, float(draws.std(ddof=1)), 0.0, top),
         reference=reference,
         parts=_parts(comparison, codec, histograms, distance),
         tables={
-            **_pictures(codec, histograms),
+            **pictures.histograms(comparison),
             "box": _boxes(histograms, distance, two_way.get(distance, [])),
         },
         note=" ".join(filter(None, ["" if comparison.has_holdout else NO_HOLDOUT, capped])),
+        draws=draws,
     )
 
 
@@ -169,8 +172,8 @@ def _mean_distance(
     return value, scale * float(np.mean(fresh))
 
 
-def _spread(comparison: Comparison, codec: Codec, distance: str, times: int) -> float:
-    """Give the standard deviation of the difference to the reference when all rows are redrawn."""
+def _redraw(comparison: Comparison, codec: Codec, distance: str, times: int) -> NDArray[np.float64]:
+    """Give the difference to the reference when all rows are drawn again, time after time."""
     if times < 2:
         raise OptionError(f"resamples = {times}", hint="use at least 2")
 
@@ -187,7 +190,7 @@ def _spread(comparison: Comparison, codec: Codec, distance: str, times: int) -> 
     for histograms in drawn:
         value, reference = _mean_distance(histograms, distance, scale)
         differences.append(value - (reference or 0.0))
-    return float(np.std(differences, ddof=1))
+    return np.array(differences)
 
 
 def _parts(
@@ -233,24 +236,3 @@ def _boxes(histograms: Histograms, distance: str, pairs: list[float]) -> TableOf
     if pairs:
         rows.append(("pairs", *box(pairs)))
     return TableOfNumbers(BOX, tuple(rows))
-
-
-def _pictures(codec: Codec, histograms: Histograms) -> dict[str, TableOfNumbers]:
-    made = {}
-    for i, coder in enumerate(codec.columns):
-        by_table = [shares(histograms[table][i]) for table in histograms]
-        rows = [
-            (label, *(float(share[code]) for share in by_table))
-            for code, label in _labels(coder)
-            if any(share[code] for share in by_table)
-        ]
-        made[f"histogram:{coder.column.name}"] = TableOfNumbers(("bin", *histograms), tuple(rows))
-    return made
-
-
-def _labels(coder: ColumnCodec) -> list[tuple[int, str]]:
-    """Name the cells in the order in which a person reads them."""
-    bins = [coder.bin_name(number) for number in range(coder.bins)]
-    names = [*bins, *coder.levels, *(["other levels"] if coder.rest else [])]
-    cells = list(enumerate(names, start=2))
-    return [*cells, (UNSEEN, "unseen in training"), (MISSING, "missing")]

@@ -20,6 +20,7 @@ from understudy.errors import OptionError
 from understudy.findings import Card, Finding, Part, around, described
 from understudy.measures.fidelity.columns import NO_HOLDOUT
 from understudy.measures.fidelity.distances import DISTANCES
+from understudy.measures.pictures import heat, histograms
 
 if TYPE_CHECKING:
     from understudy.kernels.marginals import Layout
@@ -64,7 +65,8 @@ def univariate(
     subsets: int = 20_000,
 ) -> Finding:
     """Mean distance of all single columns."""
-    return _fidelity(comparison, UNIVARIATE, 1, c, distance, resamples, permutations, subsets)
+    found, _ = _fidelity(comparison, UNIVARIATE, 1, c, distance, resamples, permutations, subsets)
+    return dataclasses.replace(found, tables=histograms(comparison))
 
 
 @described(BIVARIATE)
@@ -76,9 +78,16 @@ def bivariate(
     resamples: int = 200,
     permutations: int = 200,
     subsets: int = 20_000,
+    pictures: int = 120,
 ) -> Finding:
-    """Mean distance of all pairs of columns."""
-    return _fidelity(comparison, BIVARIATE, 2, c, distance, resamples, permutations, subsets)
+    """Mean distance of all pairs of columns.
+
+    All pairs are shown if there are at most ``pictures``, else half as many, the worst ones.
+    """
+    found, counted = _fidelity(
+        comparison, BIVARIATE, 2, c, distance, resamples, permutations, subsets
+    )
+    return _with_heat(comparison, found, counted, pictures, max(1, pictures // 2))
 
 
 @described(TRIVARIATE)
@@ -90,18 +99,27 @@ def trivariate(
     resamples: int = 200,
     permutations: int = 200,
     subsets: int = 20_000,
+    pictures: int = 12,
 ) -> Finding:
-    """Mean distance of all triples of columns."""
-    return _fidelity(comparison, TRIVARIATE, 3, c, distance, resamples, permutations, subsets)
+    """Mean distance of all triples of columns; the worst ``pictures`` are shown."""
+    found, counted = _fidelity(
+        comparison, TRIVARIATE, 3, c, distance, resamples, permutations, subsets
+    )
+    return _with_heat(comparison, found, counted, pictures, pictures)
 
 
 @dataclass(frozen=True)
 class Tables:
-    """Coded tables, the subsets of columns to be counted, and the distance between two counts."""
+    """Coded tables, the subsets of columns to be counted, and the distance between two counts.
+
+    Codes are numbered anew, by their place among those in use, which ``used`` keeps.
+    """
 
     codes: dict[Which, Codes]
     layout: "Layout"
     distance: str
+    codec: Codec
+    used: list[NDArray[np.int64]]
 
     def count(self, codes: Codes, rows: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
         """Count all tables over these rows."""
@@ -121,6 +139,38 @@ class Tables:
         return np.array([measure(p, q) for p, q in pairs])
 
 
+@dataclass(frozen=True)
+class Counted:
+    """All tables counted, and how far training and synthetic are apart in each."""
+
+    tables: Tables
+    counts: dict[Which, NDArray[np.int64]]
+    by_table: NDArray[np.float64]
+
+
+def _with_heat(
+    comparison: Comparison, found: Finding, counted: Counted | None, all_up_to: int, else_worst: int
+) -> Finding:
+    """Add the pictures of all tables, or of the worst if there are many."""
+    if counted is None:
+        return found
+    tables, layout = counted.tables, counted.tables.layout
+    many = len(layout.subsets)
+    worst = np.argsort(-counted.by_table, kind="stable")
+    worst = worst[: many if many <= all_up_to else else_worst]
+    made, names = {}, tables.codec.names
+    for number in worst.tolist():
+        columns = layout.subsets[number].tolist()
+        cells = slice(layout.starts[number], layout.starts[number + 1])
+        shape = layout.sizes[columns]
+        counts = {t: flat[cells].reshape(shape) for t, flat in counted.counts.items()}
+        own = [names[column] for column in columns]
+        used = [tables.used[column] for column in columns]
+        made[f"heat:{' × '.join(sorted(own))}"] = heat(comparison, tables.codec, own, counts, used)
+    shown = "" if len(worst) == many else f"The {len(worst)} worst of {many:,} are shown as maps."
+    return dataclasses.replace(found, tables=made, note=_join(found.note, shown))
+
+
 def _fidelity(
     comparison: Comparison,
     card: Card,
@@ -130,19 +180,20 @@ def _fidelity(
     resamples: int,
     permutations: int,
     subsets: int,
-) -> Finding:
+) -> tuple[Finding, Counted | None]:
     if distance not in KINDS:
         raise OptionError(f"distance = '{distance}'", hint=f"use one of {', '.join(KINDS)}")
     if resamples < 2:
         raise OptionError(f"resamples = {resamples}", hint="use at least 2")
     if len(comparison.names) < ways:
         note = f"This needs at least {ways} columns; there are {len(comparison.names)}."
-        return card.not_applicable(note)
+        return card.not_applicable(note), None
     tables, names, capped = _tables(comparison, ways, c, distance, subsets)
     counts = {table: tables.count(codes) for table, codes in tables.codes.items()}
     by_table = tables.distances(counts["train"], counts["synthetic"])
     value = float(by_table.mean())
-    spread = _spread(comparison, tables, resamples, f"{card.name}: interval")
+    draws = _redraw(comparison, tables, resamples, f"{card.name}: interval")
+    spread = float(draws.std(ddof=1))
     found = Finding(
         card.name,
         unit=card.unit,
@@ -151,16 +202,18 @@ def _fidelity(
         interval=around(value, spread, 0.0, math.inf if distance == "euclidean" else 1.0),
         parts=_parts(names, by_table, None),
         note=_join(NO_HOLDOUT, capped, _shortened(names)),
+        draws=draws,
     )
+    counted = Counted(tables, counts, by_table)
     if not comparison.has_holdout:
-        return found
+        return found, counted
     fresh = tables.distances(counts["train"], counts["holdout"])
     scale = math.sqrt(comparison.size_ratio())
     unscaled = float(fresh.mean())
     apart = float(tables.distances(counts["holdout"], counts["synthetic"]).mean())
     copy_check = apart / unscaled if unscaled else None
     reference = scale * unscaled
-    return dataclasses.replace(
+    found = dataclasses.replace(
         found,
         reference=reference,
         baselines={"holdout_unscaled": unscaled},
@@ -173,6 +226,7 @@ def _fidelity(
         ),
         note=_join(_copied(value, reference, spread), capped, _shortened(names)),
     )
+    return found, counted
 
 
 def _join(*sentences: str) -> str:
@@ -202,7 +256,8 @@ def _tables(
 
     codec = comparison.codec(bins=c, levels=c)
     codes = {t: fold_unseen(comparison.codes(t, codec), codec) for t in comparison.tables}
-    codes, sizes = _compact(codes)
+    codes, used = _compact(codes)
+    sizes = np.array([len(codes_used) for codes_used in used], np.int64)
     layout = Layout.all_ways(sizes, ways) if _many(codec, ways) <= most else None
     note = ""
     if layout is None:
@@ -214,7 +269,7 @@ def _tables(
             "counted (option subsets)."
         )
     names = [" × ".join(sorted(codec.names[i] for i in subset)) for subset in layout.subsets]
-    return Tables(codes, layout, distance), names, note
+    return Tables(codes, layout, distance, codec, used), names, note
 
 
 def _many(codec: Codec, ways: int) -> int:
@@ -231,19 +286,19 @@ def fold_unseen(codes: Codes, codec: Codec) -> Codes:
     return folded
 
 
-def _compact(codes: dict[Which, Codes]) -> tuple[dict[Which, Codes], NDArray[np.int64]]:
+def _compact(codes: dict[Which, Codes]) -> tuple[dict[Which, Codes], list[NDArray[np.int64]]]:
     """Number only the codes that occur, so that the tables have no idle cells."""
     width = next(iter(codes.values())).shape[1]
     made = {table: np.empty_like(array, order="F") for table, array in codes.items()}
-    sizes = np.empty(width, np.int64)
+    every = []
     for j in range(width):
         used = np.unique(np.concatenate([np.unique(array[:, j]) for array in codes.values()]))
         place = np.zeros(int(used[-1]) + 1, made["train"].dtype)
         place[used] = np.arange(len(used))
-        sizes[j] = len(used)
+        every.append(used.astype(np.int64))
         for table, array in codes.items():
             made[table][:, j] = place[array[:, j]]
-    return made, sizes
+    return made, every
 
 
 def _parts(
@@ -256,8 +311,8 @@ def _parts(
     )
 
 
-def _spread(comparison: Comparison, tables: Tables, times: int, label: str) -> float:
-    """Give the standard deviation of the difference to the reference when all rows are redrawn."""
+def _redraw(comparison: Comparison, tables: Tables, times: int, label: str) -> NDArray[np.float64]:
+    """Give the difference to the reference when all rows are drawn again, time after time."""
     scale = math.sqrt(comparison.size_ratio()) if comparison.has_holdout else 0.0
 
     def redraw(time: int) -> float:
@@ -270,7 +325,7 @@ def _spread(comparison: Comparison, tables: Tables, times: int, label: str) -> f
             value -= scale * tables.distances(drawn["train"], drawn["holdout"]).mean()
         return float(value)
 
-    return float(np.std(list(on_all_cores(redraw, times, comparison, label)), ddof=1))
+    return np.array(list(on_all_cores(redraw, times, comparison, label)))
 
 
 def _permute(

@@ -7,6 +7,7 @@ from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
 from understudy.findings import Card, Finding, Part, around, described
 from understudy.measures.fidelity.columns import NO_HOLDOUT
+from understudy.measures.pictures import K
 
 CARD = Card(
     name="fidelity.moments",
@@ -43,10 +44,10 @@ def moments(comparison: Comparison, *, resamples: int = 100) -> Finding:
         comparison.progress("fidelity by moments", number, resamples)
     parts = []
     for name in usable:
-        train = _moments(comparison, "train", name)
+        train = _shown(comparison, "train", name)
         synthetic = _moments(comparison, "synthetic", name)
         more = {"deviation": synthetic[1], "train_mean": train[0], "train_deviation": train[1]}
-        fresh_mean = _moments(comparison, "holdout", name)[0] if comparison.has_holdout else None
+        fresh_mean = _shown(comparison, "holdout", name)[0] if comparison.has_holdout else None
         parts.append(Part(name, synthetic[0], fresh_mean, more))
     notes = ["" if comparison.has_holdout else NO_HOLDOUT]
     if empty:
@@ -60,6 +61,7 @@ def moments(comparison: Comparison, *, resamples: int = 100) -> Finding:
         reference=reference,
         parts=tuple(parts),
         note=" ".join(filter(None, notes)),
+        draws=np.array(differences),
     )
 
 
@@ -73,6 +75,12 @@ def _has_numbers(comparison: Comparison, name: str) -> bool:
 def _moments(comparison: Comparison, table: Which, name: str) -> tuple[float, ...]:
     found = comparison.source(table).moments(name)
     return () if found is None else (found.mean, found.deviation)
+
+
+def _shown(comparison: Comparison, table: Which, name: str) -> tuple[float | None, ...]:
+    """Give the moments of real numbers that may be shown: of five or more."""
+    found = comparison.source(table).moments(name)
+    return (None, None) if found is None or found.count < K else (found.mean, found.deviation)
 
 
 def _correlate(comparison: Comparison, names: list[str]) -> tuple[float, float | None]:

@@ -1,6 +1,5 @@
 """The share of synthetic records that are closer to a training than to a holdout record."""
 
-import itertools
 import math
 from typing import Any
 
@@ -10,7 +9,8 @@ from numpy.typing import NDArray
 
 from understudy.comparison import Comparison
 from understudy.errors import OptionError
-from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, Z, around, described
+from understudy.findings import LEVEL, Card, Finding, Part, Z, around, described
+from understudy.measures import pictures
 from understudy.measures.privacy.pool import (
     CAP,
     Pool,
@@ -37,6 +37,7 @@ CARD = Card(
     "part, the reference is the share of training rows in the pool",
     unit="fraction",
     better="lower",
+    opening="This copying detector reads",
     headline="share of synthetic records",
     source="Platzer and Reutterer 2021, section 3.2 and figure 8",
     not_shown="A copying detector: it sees records that are systematically too close. It does not "
@@ -101,9 +102,10 @@ def closest_record(
             ),
             worst,
         ),
-        tables=_pictures(near),
+        tables={"histogram:distance": pictures.distances(near)},
         note=" ".join(filter(None, [coarse, "" if pool.equal_sizes else UNEQUAL, remark])),
         register=listed,
+        draws=share.draws,
     )
 
 
@@ -138,6 +140,7 @@ class _Share:
         self, value: float, reference: float, swapped: NDArray[np.float64], interval: Any = None
     ) -> None:
         self.value, self.reference = value, reference
+        self.draws = swapped - reference
         self.interval = interval or around(value, float(swapped.std(ddof=1)), 0.0, 1.0)
         at_least = int((swapped >= value - 1e-12).sum())
         self.p_value = (1 + at_least) / (1 + len(swapped))
@@ -201,7 +204,10 @@ Near = dict[str, NDArray[np.float64]]
 
 
 def _distances(comparison: Comparison, distance: Any, bins: int) -> tuple[Near, tuple[Part, ...]]:
-    """Give the distance of each synthetic record to training and to holdout, and their summary."""
+    """Give the distance of each synthetic record to training and to holdout, and their summary.
+
+    A quantile is some record's distance: rounded, and withheld where fewer than five lie below.
+    """
     near = _nearest(comparison, distance, bins)
     unit = "columns" if distance == "hamming" else "distance"
     train, holdout = near["training"], near["holdout"]
@@ -210,7 +216,11 @@ def _distances(comparison: Comparison, distance: Any, bins: int) -> tuple[Near, 
         Part("mean distance", float(train.mean()), float(holdout.mean()), unit=unit),
     ]
     for percent in (1, 5, 50, 95):
-        at = [float(np.quantile(d, percent / 100)) for d in (train, holdout)]
+        few = percent / 100 * len(train) < pictures.K
+        at = [
+            None if few else pictures.two_digits(float(np.quantile(d, percent / 100)))
+            for d in (train, holdout)
+        ]
         summary.append(Part(f"distance, {percent} % quantile", at[0], at[1], unit=unit))
     return near, tuple(summary)
 
@@ -238,28 +248,15 @@ def _nearest(comparison: Comparison, distance: Any, bins: int) -> Near:
 
 
 def _worst(near: Near) -> Part:
-    """Give the mean head start of the worst records, and of as many with the labels swapped."""
+    """Give the mean head start of the worst records, and of as many with the labels swapped.
+
+    There are at least five of them, so that no record's distance is told.
+    """
     margin = np.sort(near["holdout"] - near["training"])
-    count = max(1, math.ceil(WORST * len(margin)))
+    count = min(len(margin), max(pictures.K, math.ceil(WORST * len(margin))))
     ahead, behind = margin[-count:].mean(), -margin[:count].mean()
     name = f"the worst {WORST:.0%} of records: how much closer to training"
     return Part(name, float(ahead), float(behind), unit="distance")
-
-
-def _pictures(near: Near) -> dict[str, TableOfNumbers]:
-    """Give the distribution of both distances."""
-    every = np.concatenate(list(near.values()))
-    values = np.unique(every)
-    if len(values) > 40:
-        edges = np.quantile(every, np.linspace(0, 1, 41))
-        edges = np.unique(edges)
-        labels = [f"{(a + b) / 2:.4g}" for a, b in itertools.pairwise(edges)]
-        shares = [np.histogram(d, edges)[0] / len(d) for d in near.values()]
-    else:
-        labels = [f"{value:g}" for value in values]
-        shares = [np.array([(d == v).mean() for v in values]) for d in near.values()]
-    rows = tuple((label, *(float(s[i]) for s in shares)) for i, label in enumerate(labels))
-    return {"distances": TableOfNumbers(("distance", *near), rows)}
 
 
 def _register(

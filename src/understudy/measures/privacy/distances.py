@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from understudy.comparison import Comparison
 from understudy.errors import OptionError
 from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, around, described
+from understudy.measures import pictures
 from understudy.measures.privacy.pool import (
     CAP,
     Points,
@@ -43,6 +44,7 @@ RATIO = Card(
     "distance; reference: the same to holdout",
     unit="ratio",
     better="higher",
+    opening="This copying detector reads",
     headline="mean ratio to training",
     source="used beside the distance to the closest record; not in the five papers",
     not_shown=AVERAGE,
@@ -59,6 +61,7 @@ MINIMAL = Card(
     "synthetic records; reference: the same to holdout. Missing values count as the mean",
     unit="standard deviations",
     better="higher",
+    opening="This copying detector reads",
     headline="mean distance from synthetic to training records",
     source="Hittmeir et al. 2019, section VI and table VI; Sosnovchyk 2021, section 4.1.4",
     not_shown=AVERAGE + " Levels of a category have no order, yet count as if they had one, as "
@@ -77,6 +80,7 @@ TOO_CLOSE = Card(
     "training record; reference: the same for holdout records",
     unit="fraction",
     better="lower",
+    opening="This copying detector reads",
     headline="share of synthetic records within the threshold of training",
     source="Sosnovchyk 2021, section 4.1.6 and figure 4.1.1",
     not_shown="The threshold is a convention: only the difference to the holdout's share is "
@@ -136,7 +140,7 @@ def too_close(
         return float((near <= threshold).mean())
 
     near = nearest_by_label(_unit_points(comparison), 1)
-    tables = {"distances": _histogram(near["training"], near["holdout"])}
+    tables = {"histogram:distance": pictures.distances({n: d[:, 0] for n, d in near.items()})}
     return _finding(TOO_CLOSE, pool, labels, share, near, comparison, top=1.0, tables=tables)
 
 
@@ -185,6 +189,7 @@ def _finding(
         parts=parts,
         tables=tables or {},
         note="" if pool.equal_sizes else UNEQUAL,
+        draws=spread - reference,
     )
 
 
@@ -221,13 +226,3 @@ def _real_to_synthetic(comparison: Comparison) -> dict[str, NDArray[np.float32]]
         name: mixed_neighbors(points, synthetic, is_category, 1, euclidean=euclidean)[0][:, 0]
         for name, points in (("train", train), ("holdout", holdout))
     }
-
-
-def _histogram(training: NDArray[np.float64], holdout: NDArray[np.float64]) -> TableOfNumbers:
-    edges = np.linspace(0, max(float(max(training.max(), holdout.max())), 1e-12), 41)
-    shares = [np.histogram(d, edges)[0] / len(d) for d in (training, holdout)]
-    rows = tuple(
-        (f"{(edges[i] + edges[i + 1]) / 2:.3g}", float(shares[0][i]), float(shares[1][i]))
-        for i in range(40)
-    )
-    return TableOfNumbers(("distance", "training", "holdout"), rows)

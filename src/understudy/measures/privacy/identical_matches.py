@@ -16,6 +16,7 @@ CARD = Card(
     "is, when synthetic rows equal training rows more often than holdout rows",
     unit="fraction",
     better="lower",
+    opening="This copying detector reads",
     headline="share of synthetic rows",
     source="Platzer and Reutterer 2021, section 3 (exact copies); Hittmeir et al. 2019",
     not_shown="Near copies do not count: one changed digit hides a copied record. Few columns "
