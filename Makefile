@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TEST_EXTRAS := pandas,stats,excel
 
-.PHONY: help demo test test-extras rpart lint types bench docs clean
+.PHONY: help demo test test-extras rpart chromium lint types bench docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,7 +26,7 @@ demo: $(VENV)/demo.stamp ## set up, then split, synthesize and assess real micro
 test: $(VENV)/test.stamp lint types ## set up, then lint, types and all quick tests
 	$(BIN)/pytest -n 2 --dist worksteal
 
-test-extras: $(VENV)/test.stamp rpart ## the slow tests and those that need heavy extras
+test-extras: $(VENV)/test.stamp rpart chromium ## the slow tests and those that need heavy extras
 	$(BIN)/pytest -m slow
 
 rpart: # the oracle of our trees; without root or a sudo that asks nothing, its test is skipped
@@ -35,6 +35,13 @@ rpart: # the oracle of our trees; without root or a sudo that asks nothing, its 
 	  && $$root apt-get update -qq \
 	  && $$root apt-get install -y -qq --no-install-recommends r-base-core r-cran-rpart; \
 	} || echo 'R cannot be installed here'
+
+chromium: # opens the report in its tests; where it cannot be installed they are skipped
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
+	  root=$$([ "$$(id -u)" = 0 ] || echo sudo -n); $$root true 2>/dev/null \
+	  && $$root apt-get update -qq \
+	  && $$root apt-get install -y -qq --no-install-recommends chromium; \
+	} || echo 'Chromium cannot be installed here'
 
 lint: $(VENV)/test.stamp ## ruff and the layers of the design
 	$(BIN)/ruff check .

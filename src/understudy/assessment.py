@@ -1,7 +1,6 @@
 """assess(): run measures over a comparison and keep what they found."""
 
 import dataclasses
-import inspect
 import json
 import platform
 import secrets
@@ -16,12 +15,13 @@ import polars as pl
 
 from understudy._version import __version__
 from understudy.comparison import Comparison, Progress, compare_tables, silent
-from understudy.errors import OptionError, UnderstudyError, interrupted
-from understudy.findings import Finding, average
-from understudy.measures import MEASURES, Measure, choose
+from understudy.errors import OptionError
+from understudy.findings import Finding
+from understudy.measures import MEASURES, choose
 from understudy.measures.exchangeability import exchangeability
+from understudy.running import check_options, run, run_by_level, subgroups
 from understudy.schema import near
-from understudy.tables import read_marker, whole_file
+from understudy.tables import Marker, read_marker, whole_file
 
 CONTRACT = 1
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "polars", "numba")
@@ -79,11 +79,17 @@ class Assessment:
             _write(text + "\n", Path(path))
         return text
 
-    def to_html(self, path: str | Path | None = None, *, title: str = "Assessment") -> str:
-        """Give the report as one HTML file, and write it to a file if a path is given."""
+    def to_html(
+        self, path: str | Path | None = None, *, title: str = "Assessment", steward: bool = False
+    ) -> str:
+        """Give the report as one HTML file, and write it to a file if a path is given.
+
+        The steward's edition lists single records too; it is not to be shared.
+        """
         from understudy.report import html
 
-        text = html.render(self.to_dict(), cards(), title=title)
+        register = self.register().to_dicts() if steward else None
+        text = html.render(self.to_dict(), cards(), title=title, register=register)
         if path is not None:
             _write(text, Path(path))
         return text
@@ -94,7 +100,9 @@ class Assessment:
         return pl.concat(found, how="diagonal") if found else pl.DataFrame()
 
     def _repr_html_(self) -> str:
-        return self.to_html()
+        from understudy.report import notebook
+
+        return notebook.render(self.to_dict(), cards())
 
 
 def _write(text: str, path: Path) -> None:
@@ -116,6 +124,7 @@ def assess(
     sensitive: Sequence[str] = (),
     target: str | None = None,
     aligned: bool = False,
+    by: str | None = None,
     measures: Iterable[str] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     schema: Any = None,
@@ -134,6 +143,8 @@ def assess(
     aligned : bool
         Row i of the synthetic table stands for person i of the training table. Files that
         understudy marked as such need no word about it.
+    by : name of a column, optional
+        Measure also the rows of each of its levels by themselves, as parts of the findings.
     measures : names, prefixes or "all", optional
         The default set needs no keys.
     options : mapping, optional
@@ -171,7 +182,9 @@ def assess(
         seed=seed,
         progress=progress,
     )
-    comparison, said = _as_marked(comparison, synthetic)
+    markers = _markers(synthetic)
+    comparison, said = _as_marked(comparison, markers)
+    levels = None if by is None else subgroups(comparison, by)
     seconds: dict[str, float] = {}
     checked: dict[str, Any] = {"warnings": []}
     fresh = True
@@ -189,21 +202,42 @@ def assess(
         if not fresh and "holdout" in card.needs:
             findings.append(card.not_applicable(NOT_FRESH))
         else:
-            findings.append(run(MEASURES[name], comparison))
+            found = run(MEASURES[name], comparison)
+            findings.append(run_by_level(MEASURES[name], found, levels) if levels else found)
         seconds[name] = round(time.perf_counter() - start, 3)
     progress("done", len(chosen), len(chosen))
     key = secrets.token_bytes(32)
-    provenance = {**_provenance(comparison, seconds, key), **checked}
+    provenance = {**_provenance(comparison, seconds, key), **_made(markers), **checked}
     provenance["notes"] = [*said, *provenance["notes"]]
+    if levels is not None:
+        provenance["by"] = by
+        provenance["notes"] += levels.notes
     return Assessment(tuple(findings), provenance, key=key)
 
 
-def _as_marked(comparison: Comparison, synthetic: Any) -> tuple[Comparison, list[str]]:
-    """Take row i for person i where every file is marked so and its kept columns agree."""
+def _markers(synthetic: Any) -> list[Marker | None]:
+    """Read what each synthetic file says about itself."""
     files = list(synthetic) if isinstance(synthetic, list | tuple) else [synthetic]
-    markers = [read_marker(f) if isinstance(f, str | Path) else None for f in files]
+    return [read_marker(f) if isinstance(f, str | Path) else None for f in files]
+
+
+def _made(markers: Sequence[Marker | None]) -> dict[str, Any]:
+    """Say by which method the release was made and what epsilon it spent, if every file says so."""
+    known = [marker for marker in markers if marker is not None]
+    if not known or len(known) < len(markers):
+        return {}
+    methods, spent = {marker.method for marker in known}, [marker.epsilon for marker in known]
+    said: dict[str, Any] = {"method": methods.pop()} if len(methods) == 1 else {}
+    stated = [epsilon for epsilon in spent if epsilon is not None]
+    return said if len(stated) < len(spent) else {**said, "epsilon_spent": max(stated)}
+
+
+def _as_marked(
+    comparison: Comparison, markers: Sequence[Marker | None]
+) -> tuple[Comparison, list[str]]:
+    """Take row i for person i where every file is marked so and its kept columns agree."""
     marked = [marker for marker in markers if marker is not None and marker.aligned]
-    if comparison.aligned or not marked or len(marked) < len(files):
+    if comparison.aligned or not marked or len(marked) < len(markers):
         return comparison, []
     train = comparison.rows("train")
     for number, marker in enumerate(marked):
@@ -232,66 +266,6 @@ NOT_FRESH = (
     "Holdout rows stand in training, so they are no control: nothing can be told by comparing with "
     "them. Give real rows that the generator never saw."
 )
-HOW_TO_HOLDOUT = (
-    " A holdout is real rows that the generator never saw: split them off before synthesis "
-    "(understudy split), then give them here (--holdout). Nothing is guessed without it."
-)
-
-
-def run(measure: Measure, comparison: Comparison) -> Finding:
-    """Run one measure on every replicate; what it cannot do is a finding that says so."""
-    card = measure.card
-    absent = [need for need in card.needs if not getattr(comparison, need)]
-    if absent:
-        how = HOW_TO_HOLDOUT if "holdout" in absent else ""
-        return card.not_applicable(f"This needs {' and '.join(map(_named, absent))}.{how}")
-    options = comparison.options.get(card.name, {})
-    try:
-        return average(
-            [measure(comparison.replicate(i), **options) for i in range(len(comparison.synthetic))]
-        )
-    except OptionError:
-        raise
-    except UnderstudyError as error:
-        return card.failed(str(error).replace("\n", "; "))
-    except Exception as error:
-        if interrupted(error):
-            raise KeyboardInterrupt from error
-        return card.failed(f"{type(error).__name__}: {error}")
-
-
-def _named(need: str) -> str:
-    words = {"holdout": "a holdout", "target": "a target", "fit": "a generator"}
-    return words.get(need, f"{need} columns")
-
-
-def options_of(measure: Measure) -> dict[str, inspect.Parameter]:
-    """Give the options of a measure: its keyword-only parameters."""
-    parameters = inspect.signature(measure).parameters.values()
-    return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
-
-
-def check_options(options: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse options of measures that do not exist, or that the measure does not have."""
-    for name, given in options.items():
-        if name not in MEASURES:
-            raise OptionError(f"there is no measure '{name}'", hint=near(name, MEASURES))
-        known = options_of(MEASURES[name])
-        for option, value in given.items():
-            if option not in known:
-                raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))
-            wanted = known[option].annotation
-            if wanted in (int, float) and (
-                isinstance(value, bool) or not isinstance(value, int | float)
-            ):
-                raise OptionError(
-                    f"{name}: {option} = {value!r} is not a number",
-                    hint=f"the default is {known[option].default}",
-                )
-            if wanted is int and not (isinstance(value, int) and value > 0):
-                raise OptionError(
-                    f"{name}: {option} = {value!r}", hint="give a whole number from 1 up"
-                )
 
 
 def _plain_option(value: Any) -> Any:

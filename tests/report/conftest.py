@@ -187,12 +187,25 @@ def data() -> dict[str, Any]:
         ],
         "verdicts": [
             {
-                "verdict": "PASS",
+                "rule": "privacy.closest_record: at most 0.52",
+                "outcome": "PASS",
                 "measure": "privacy.closest_record",
-                "reason": "upper bound 50.8 %",
+                "why": "the interval is [0.498, 0.508]",
             },
-            {"verdict": "FAIL", "measure": "privacy.attribute_disclosure", "reason": "above 5 %"},
-            {"verdict": "INCONCLUSIVE", "measure": "attack.worlds", "reason": "no result"},
+            {
+                "rule": "privacy.attribute_disclosure: at most 0.05",
+                "outcome": "FAIL",
+                "measure": "privacy.attribute_disclosure",
+                "why": "the interval is [0.06, 0.09]",
+                "next": ["Use a larger minimum leaf.", "See which columns drive it."],
+            },
+            {
+                "rule": "attack.worlds is required",
+                "outcome": "INCONCLUSIVE",
+                "measure": "attack.worlds",
+                "why": "it is failed",
+                "next": [],
+            },
         ],
         "provenance": {
             "understudy": "0.1.0",
@@ -230,7 +243,7 @@ def hostile() -> dict[str, Any]:
     return {
         "version": 1,
         "findings": findings,
-        "verdicts": [{"verdict": h, "rule": h} for h in HOSTILE],
+        "verdicts": [{"outcome": h, "rule": h, "why": h, "next": [h]} for h in HOSTILE],
         "provenance": {"understudy": HOSTILE[0], "options": {h: h for h in HOSTILE}},
     }
 

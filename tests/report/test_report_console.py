@@ -43,8 +43,10 @@ def test_notes_reasons_verdicts_and_flags_are_words(data, cards, width):
     assert "Trained on synthetic rows, tested on the holdout." in text
     assert "Failed attack.worlds ValueError: the generator returned no rows." in text
     assert "Not applicable privacy.linkability needs keys" in text
+    assert "FAIL 1 of 3 rules failed, 1 is inconclusive, 1 passed." in text
     for verdict in data["verdicts"]:
-        assert f"{verdict['verdict']} measure: {verdict['measure']}" in text
+        assert f"{verdict['outcome']} {verdict['rule']} {verdict['why']}" in text
+    assert "Next: Use a larger minimum leaf. Next: See which columns drive it." in text
 
 
 def test_wide_is_a_table_and_narrow_is_stacked(data, cards):

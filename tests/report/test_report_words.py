@@ -1,5 +1,6 @@
 import math
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from understudy.report import outline, words
 
 FORBIDDEN = re.compile(r"private|anonym|\bsafe", re.IGNORECASE)
 NUMBERS = st.none() | st.floats(-2, 2, allow_nan=False)
-MEASURES = (*words.COPYING, *words.ATTACKS, "fidelity.x", "utility.x", "privacy.x", "attack.x")
+MEASURES = ("fidelity.x", "utility.x", "privacy.x", "attack.x", "odd")
 
 
 @pytest.mark.parametrize(
@@ -121,17 +122,45 @@ def test_sentence_of_what_has_no_result_gives_status_and_reason(holdout):
 
 
 @pytest.mark.parametrize(
-    ("measure", "start"),
+    ("measure", "better", "start"),
     [
-        ("privacy.closest_record", "This copying detector reads"),
-        ("privacy.membership", "The risk under this attack is"),
-        ("attack.worlds", "The risk under this attack is"),
-        ("privacy.attribute_disclosure", "The disclosure measured is"),
-        ("utility.regression", "The measure reads"),
+        ("attack.worlds", "lower", "The risk under this attack is"),
+        ("attack.worlds", "higher", "The measure reads"),
+        ("privacy.attribute_disclosure", "lower", "The disclosure measured is"),
+        ("privacy.mean_minimal_distance", "higher", "The measure reads"),
+        ("utility.regression", "lower", "The measure reads"),
     ],
 )
-def test_careful_speech(measure, start):
-    assert words.sentence(finding(measure=measure)).startswith(start)
+def test_careful_speech(measure, better, start):
+    assert words.sentence(finding(measure=measure, better=better)).startswith(start)
+
+
+def test_the_card_opens_the_sentence():
+    card = {"opening": "This copying detector reads"}
+    said = words.sentence(finding(measure="privacy.x"), card=card)
+    assert said.startswith("This copying detector reads 20.00 %")
+    plain = words.sentence(finding(measure="privacy.x"), card={"opening": ""})
+    assert plain.startswith("The disclosure measured is")
+
+
+def test_the_report_knows_no_measure_by_name():
+    folder = Path(words.__file__).parent
+    names = re.compile(r"\b(fidelity|utility|privacy|attack)\.[a-z]")
+    for file in (
+        "html",
+        "figures",
+        "heat",
+        "panels",
+        "associations",
+        "pictures",
+        "words",
+        "outline",
+        "sheets",
+    ):
+        code = re.sub(r'""".*?"""', "", (folder / f"{file}.py").read_text("utf-8"), flags=re.S)
+        assert not names.search(code), file
+    assert not names.search((folder / "templates" / "report.js").read_text("utf-8"))
+    assert not names.search((folder / "templates" / "report.html.j2").read_text("utf-8"))
 
 
 @given(
@@ -194,8 +223,20 @@ def test_compared_knows_replicates_and_missing_tables():
 
 
 def test_verdict_of_any_shape():
-    assert outline.verdict("as you like") == ("", "as you like")
-    assert outline.verdict({"outcome": "FAIL", "bound": 0.25, "note": ""}) == (
-        "FAIL",
-        "bound: 0.25",
-    )
+    assert outline.verdict("as you like")["rule"] == "as you like"
+    made = outline.verdict({"result": "fail", "measure": "privacy.x", "bound": 0.25, "note": ""})
+    assert (made["outcome"], made["rule"]) == ("FAIL", "measure: privacy.x; bound: 0.25")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "together"),
+    [
+        (["PASS", "PASS"], "PASS"),
+        (["PASS", "INCONCLUSIVE"], "INCONCLUSIVE"),
+        (["INCONCLUSIVE", "FAIL", "PASS"], "FAIL"),
+        (["PASS", "MAYBE"], "INCONCLUSIVE"),
+        (["PASS", ""], "INCONCLUSIVE"),
+    ],
+)
+def test_the_worst_rule_decides_and_what_is_not_a_pass_is_none(outcomes, together):
+    assert outline.overall([{"outcome": o} for o in outcomes])["outcome"] == together

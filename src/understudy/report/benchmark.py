@@ -55,7 +55,7 @@ def show_beside(
     reference = {n: around({"mean": f["reference"]}, f["unit"]) for n, f in first.items()}
     console = Console(file=file, width=width, markup=False, emoji=False, highlight=False)
     console.print(Text("Beside other methods", style="bold underline"))
-    for piece in _side_by_side(columns, reference, console.width):
+    for piece in side_by_side(columns, reference, console.width):
         console.print(piece)
     console.print(Text("* flagged; the reference is what fresh real rows get", style="dim"))
     console.print()
@@ -94,7 +94,7 @@ def _pieces(data: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
     columns = {m["method"]: _column(m, data) for m in good}
     if good:
         reference = {name: around(f, f["unit"]) for name, f in data["references"].items()}
-        yield from _side_by_side(columns, reference, width)
+        yield from side_by_side(columns, reference, width)
         yield Text("")
         yield Text(READING, style="dim")
     for method in methods:
@@ -110,13 +110,13 @@ def _pieces(data: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
             yield Text(f"{words.visible(method['method'])}: {words.visible(note)}")
 
 
-def _side_by_side(
+def side_by_side(
     columns: Mapping[str, Mapping[str, str]], reference: Mapping[str, str], width: int
 ) -> Iterator[RenderableType]:
     """Give a table with a column for each method; where it is too wide, a block a line of it."""
     labels = list(dict.fromkeys(label for column in columns.values() for label in column))
     together = {**columns, REFERENCE: reference}
-    if _width(labels, together) <= width:
+    if width_of(labels, together) <= width:
         yield _table(labels, together)
         return
     longest = max(cell_len(words.visible(name)) for name in together)
@@ -141,7 +141,8 @@ def _column(method: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, str
     return made
 
 
-def _width(labels: Sequence[str], columns: Mapping[str, Mapping[str, str]]) -> int:
+def width_of(labels: Sequence[str], columns: Mapping[str, Mapping[str, str]]) -> int:
+    """Give the width of a table with these labels and columns."""
     sizes = [max(map(cell_len, labels))]
     for name, column in columns.items():
         sizes.append(max(cell_len(words.visible(name)), *map(cell_len, column.values()), 0))

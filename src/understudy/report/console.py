@@ -16,7 +16,12 @@ HEADINGS = ("measure", "value", "interval", "reference", "direction", "mark")
 WIDEST_DIRECTION = max(len(word) for text in words.DIRECTIONS.values() for word in text.split())
 GAP = 2
 USUAL = 12
-STYLES = {"flagged": "bold red", "failed": "bold magenta", "PASS": "bold green"}
+STYLES = {
+    "flagged": "bold red",
+    "failed": "bold magenta",
+    "PASS": "bold green",
+    "FAIL": "bold red",
+}
 
 
 def render(
@@ -97,7 +102,23 @@ def _pieces(
             if f.get("status") == status
         ]
         yield from _listing(heading, reasons)
-    yield from _listing("Verdicts", [outline.verdict(v) for v in data.get("verdicts") or []])
+    yield from _verdicts([outline.verdict(v) for v in data.get("verdicts") or []])
+
+
+def _verdicts(verdicts: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
+    """Say the outcome of the policy, then each rule, why, and what to do next."""
+    if not verdicts:
+        return
+    together = outline.overall(verdicts)
+    yield _heading("Verdict of the policy")
+    yield _text(together["outcome"], STYLES.get(together["outcome"], "bold"))
+    yield _indented(together["sentence"])
+    for verdict in verdicts:
+        line = _text(verdict["outcome"], STYLES.get(verdict["outcome"], "bold"))
+        yield line.append(" " * bool(verdict["outcome"]) + verdict["rule"], style="none")
+        for text in filter(None, [verdict["why"], *(f"Next: {step}" for step in verdict["next"])]):
+            yield _indented(text)
+    yield _text("")
 
 
 def _row(finding: Mapping[str, Any]) -> tuple[str, ...]:

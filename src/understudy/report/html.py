@@ -1,4 +1,8 @@
-"""The page: one self-contained HTML file, without scripts and without anything from elsewhere."""
+"""The page: one self-contained HTML file; its small script is its own, nothing is fetched.
+
+Everything is readable without the script. With it one can search, see the numbers behind each
+picture and take them along; the security policy lets no other script run and nothing be fetched.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,16 +11,26 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from understudy.report import outline, pictures, words
+from understudy.report import embed, figures, outline, pictures, sheets, words
 
-PARTS = 12
-ROWS = 200
-HISTOGRAMS = 6
-HISTOGRAM = "histogram:"
-FURTHER_SIZES = ("low", "high", "lower", "upper")
+RECORDS = 500
+CARD = {
+    "meaning": "What it means",
+    "formula": "How it is computed",
+    "headline": "Which number is shown",
+    "source": "Source",
+    "not_shown": "What it does not show",
+    "threat": "Who attacks, knowing and seeing what",
+}
 
 
-def render(data: Mapping[str, Any], cards: Mapping[str, Mapping[str, Any]], *, title: str) -> str:
+def render(
+    data: Mapping[str, Any],
+    cards: Mapping[str, Mapping[str, Any]],
+    *,
+    title: str,
+    register: Sequence[Mapping[str, Any]] | None = None,
+) -> str:
     """Give an assessment's dict as one HTML page.
 
     Parameters
@@ -27,6 +41,9 @@ def render(data: Mapping[str, Any], cards: Mapping[str, Mapping[str, Any]], *, t
         ``Card.to_dict()`` by the name of the measure; unknown measures may be absent.
     title : str
         The page's title.
+    register : sequence of mapping, optional
+        Single records at risk. With them the page is the steward's edition and says so; without
+        them it holds nothing about a single record.
 
     Examples
     --------
@@ -34,8 +51,9 @@ def render(data: Mapping[str, Any], cards: Mapping[str, Mapping[str, Any]], *, t
     >>> "<h1><bdi>a &amp; b</bdi></h1>" in page
     True
     """
+    loader = PackageLoader("understudy.report")
     environment = Environment(
-        loader=PackageLoader("understudy.report"),
+        loader=loader,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -43,24 +61,48 @@ def render(data: Mapping[str, Any], cards: Mapping[str, Mapping[str, Any]], *, t
         finalize=_visible,
     )
     provenance = data.get("provenance") or {}
-    findings = _findings(data.get("findings") or [], cards, outline.has_holdout(provenance))
+    page = _Page(data, cards, outline.has_holdout(provenance))
     families = [
         {
             "id": f"family-{_slug(name)}",
+            "name": outline.FAMILIES.get(name, name).split(":")[0],
             "title": outline.FAMILIES.get(name, name),
             "findings": group,
         }
-        for name, group in outline.by_family(findings).items()
+        for name, group in outline.by_family(page.views).items()
     ]
+    verdicts = [
+        {**verdict, "anchor": page.anchors.get(verdict["measure"], "")}
+        for verdict in map(outline.verdict, data.get("verdicts") or [])
+    ]
+    listed = None if register is None else _register(register, page.store)
+    style, script = (
+        loader.get_source(environment, name)[0] for name in ("report.css", "report.js")
+    )
     return environment.get_template("report.html.j2").render(
         title=title,
+        security=f"default-src 'none'; style-src '{embed.fingerprint(style)}'; "
+        f"script-src '{embed.fingerprint(script)}'; img-src data:; base-uri 'none'; "
+        "form-action 'none'",
+        style=Markup(style),
+        script=Markup(script),
+        held=embed.as_json({"assessment": page.held(), "tables": page.store.tables}),
         compared=outline.compared(provenance),
+        sections=[
+            ("verdicts", "Verdict"),
+            ("findings", "At a glance"),
+            *((family["id"], family["name"]) for family in families),
+            *([] if listed is None else [("register", "Register")]),
+            ("provenance", "How it was made"),
+        ],
         warnings=provenance.get("warnings") or [],
-        verdicts=[outline.verdict(v) for v in data.get("verdicts") or []],
+        verdicts=verdicts,
+        overall=outline.overall(verdicts),
         families=families,
-        flagged=sum(f["mark"] == "flagged" for f in findings),
-        ok=sum(f["ok"] for f in findings),
-        total=len(findings),
+        flagged=sum(f["mark"] == "flagged" for f in page.views),
+        ok=sum(f["ok"] for f in page.views),
+        total=len(page.views),
+        register=listed,
         facts=_facts(provenance),
     )
 
@@ -75,136 +117,114 @@ def _slug(text: object) -> str:
     return re.sub(r"[^a-z0-9]+", "-", str(text).lower()).strip("-") or "x"
 
 
-def _findings(
-    findings: Sequence[Mapping[str, Any]],
-    cards: Mapping[str, Mapping[str, Any]],
-    holdout: bool | None,
-) -> list[dict[str, Any]]:
-    seen: dict[str, int] = {}
-    views = []
-    for finding in findings:
-        slug = _slug(finding["measure"])
-        seen[slug] = seen.get(slug, 0) + 1
-        anchor = slug if seen[slug] == 1 else f"{slug}-n{seen[slug]}"
-        views.append(_finding(finding, cards.get(finding["measure"], {}), holdout, anchor))
-    return views
+class _Page:
+    """The findings as the template prints them; a table that comes again is drawn once."""
 
+    def __init__(
+        self,
+        data: Mapping[str, Any],
+        cards: Mapping[str, Mapping[str, Any]],
+        holdout: bool | None,
+    ) -> None:
+        findings = data.get("findings") or []
+        self.data, self.holdout = data, holdout
+        self.store = embed.Store()
+        self.anchors: dict[str, str] = {}
+        self.numbers: list[dict[str, int]] = []
+        self._drawn: dict[tuple[str, int], tuple[str, str]] = {}
+        self._slugs: dict[str, int] = {}
+        self.views = [
+            self._view(place, finding, cards.get(finding["measure"], {}))
+            for place, finding in enumerate(findings)
+        ]
 
-def _finding(
-    finding: Mapping[str, Any], card: Mapping[str, Any], holdout: bool | None, anchor: str
-) -> dict[str, Any]:
-    """Give all that the template prints of a finding, as text."""
-    unit = str(finding.get("unit") or "")
-    ok = finding.get("status", "ok") == "ok"
-    title = words.visible(card.get("title") or finding["measure"])
-    tables = finding.get("tables") or {}
-    drawn = ok and words.is_number(finding.get("value"))
-    histograms = [
-        {
-            "name": name.removeprefix(HISTOGRAM),
-            "svg": pictures.bars(table, words.visible(name.removeprefix(HISTOGRAM))),
-            "series": list(zip(pictures.ROLES, table["columns"][1:4], strict=False)),
-            "omitted": max(0, len(table["rows"]) - pictures.BARS),
-            "table": _table(table, unit, shares=True),
+    def held(self) -> dict[str, Any]:
+        """Give the assessment with the numbers of its tables in their places."""
+        return embed.without_tables(self.data, self.numbers)
+
+    def _anchor(self, measure: object) -> str:
+        """Give a place of its own to each finding; verdicts point to the first of a measure."""
+        slug = _slug(measure)
+        times = self._slugs[slug] = self._slugs.get(slug, 0) + 1
+        anchor = slug if times == 1 else f"{slug}-n{times}"
+        self.anchors.setdefault(str(measure), anchor)
+        return anchor
+
+    def _view(
+        self, place: int, finding: Mapping[str, Any], card: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Give all that the template prints of a finding, as text."""
+        unit = str(finding.get("unit") or "")
+        ok = finding.get("status", "ok") == "ok"
+        title = words.visible(card.get("title") or finding["measure"])
+        anchor = self._anchor(finding["measure"])
+        sentence = words.sentence(finding, card=card, holdout=self.holdout)
+        parts = finding.get("parts") or []
+        groups, elsewhere = self._figures(finding, anchor, title, unit)
+        return {
+            "place": place,
+            "anchor": anchor,
+            "measure": finding["measure"],
+            "title": title,
+            "unit": unit,
+            "ok": ok,
+            "mark": words.mark(finding),
+            "sentence": sentence.replace(" %", "\N{NO-BREAK SPACE}%"),
+            "value": words.number(finding.get("value"), unit),
+            "interval": words.interval(finding.get("interval"), unit),
+            "level": words.level(finding.get("level")),
+            "reference": words.number(finding.get("reference"), unit if unit == "fraction" else ""),
+            "direction": words.direction(finding.get("better")),
+            "p_value": words.p_value(finding.get("p_value")),
+            "strip": pictures.strip(finding, title)
+            if ok and words.is_number(finding.get("value"))
+            else "",
+            "baselines": [
+                (name.replace("_", " "), words.number(value, unit))
+                for name, value in (finding.get("baselines") or {}).items()
+            ],
+            "parts": sheets.parts(parts, unit),
+            "groups": groups,
+            "elsewhere": elsewhere,
+            "note": finding.get("note") or "" if ok else "",
+            "card": [(label, card[key]) for key, label in CARD.items() if card.get(key)],
         }
-        for name, table in tables.items()
-        if name.startswith(HISTOGRAM)
-    ]
+
+    def _figures(
+        self, finding: Mapping[str, Any], anchor: str, title: str, unit: str
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Draw what is new, and count what is drawn under other findings."""
+        numbers: dict[str, int] = {}
+        fresh, elsewhere = [], dict[tuple[str, str], int]()
+        for name, table in (finding.get("tables") or {}).items():
+            number = numbers[name] = self.store.add(table)
+            if (name, number) in self._drawn:
+                first = self._drawn[name, number]
+                elsewhere[first] = elsewhere.get(first, 0) + 1
+            else:
+                self._drawn[name, number] = anchor, title
+                fresh.append((name, table, number, f"p{len(self._drawn)}"))
+        self.numbers.append(numbers)
+        groups = figures.groups(fresh, finding.get("parts") or [])
+        for group in groups:
+            for figure in (*group["first"], *group["more"]):
+                figure["table"] = sheets.table(figure, unit) if group["kind"] == "table" else None
+        return groups, [
+            {"anchor": a, "title": t, "count": count} for (a, t), count in elsewhere.items()
+        ]
+
+
+def _register(register: Sequence[Mapping[str, Any]], store: embed.Store) -> dict[str, Any]:
+    """Give the first lines of the register, and how many there are."""
+    columns = list(dict.fromkeys(key for record in register for key in record))
+    rows = [[record.get(key) for key in columns] for record in register[:RECORDS]]
+    table = {"columns": columns, "rows": rows}
     return {
-        "anchor": anchor,
-        "measure": finding["measure"],
-        "title": title,
-        "ok": ok,
-        "mark": words.mark(finding),
-        "sentence": words.sentence(finding, holdout=holdout).replace(" %", "\N{NO-BREAK SPACE}%"),
-        "value": words.number(finding.get("value"), unit),
-        "interval": words.interval(finding.get("interval"), unit),
-        "level": words.level(finding.get("level")),
-        "reference": words.number(finding.get("reference"), unit if unit == "fraction" else ""),
-        "direction": words.direction(finding.get("better")),
-        "p_value": words.p_value(finding.get("p_value")),
-        "strip": pictures.strip(finding, title) if drawn else "",
-        "baselines": [
-            (name.replace("_", " "), words.number(value, unit))
-            for name, value in (finding.get("baselines") or {}).items()
-        ],
-        "parts": _parts(finding.get("parts") or [], unit),
-        "histograms": histograms[:HISTOGRAMS],
-        "more_histograms": histograms[HISTOGRAMS:],
-        "box": pictures.boxes(tables["box"], title) if _is_box(tables.get("box")) else "",
-        "tables": [
-            (name, _table(table, unit))
-            for name, table in tables.items()
-            if not name.startswith(HISTOGRAM)
-        ],
-        "note": finding.get("note") or "" if ok else "",
-        "card": [
-            (label, card[key])
-            for key, label in (
-                ("meaning", "What it means"),
-                ("formula", "How it is computed"),
-                ("headline", "Which number is shown"),
-                ("source", "Source"),
-                ("not_shown", "What it does not show"),
-                ("threat", "Who attacks, knowing and seeing what"),
-            )
-            if card.get(key)
-        ],
+        "count": f"{len(register):,}",
+        "left_out": max(0, len(register) - RECORDS),
+        "number": store.add(table),
+        "table": sheets.table(table, "", most=RECORDS),
     }
-
-
-def _parts(parts: Sequence[Mapping[str, Any]], unit: str) -> dict[str, Any]:
-    """Give the table of parts, and how many rows of it are shown at once."""
-    known = ("name", "value", "reference", "unit")
-    further = list(dict.fromkeys(key for part in parts for key in part if key not in known))
-    references = any(part.get("reference") is not None for part in parts)
-    keys = ["value", *(["reference"] if references else []), *further]
-    rows = [
-        [
-            words.visible(part["name"]),
-            *(_cell(part.get(key), key, str(part.get("unit") or unit)) for key in keys),
-        ]
-        for part in parts
-    ]
-    columns = ["part", *(words.visible(key).replace("_", " ") for key in keys)]
-    return {"columns": columns, "rows": rows, "first": rows[:PARTS], "numeric": [True] * len(keys)}
-
-
-def _table(table: Mapping[str, Any], unit: str, *, shares: bool = False) -> dict[str, Any]:
-    columns, rows = table["columns"], table["rows"]
-    shown = [
-        [
-            words.number(value, "fraction")
-            if shares and i > 0 and not isinstance(value, str)
-            else _cell(value, columns[i], unit)
-            for i, value in enumerate(row)
-        ]
-        for row in rows[:ROWS]
-    ]
-    numeric = [
-        all(row[i] is None or words.is_number(row[i]) for row in rows)
-        for i in range(1, len(columns))
-    ]
-    names = [words.visible(c).replace("_", " ") for c in columns]
-    left_out = max(0, len(rows) - ROWS)
-    return {"columns": names, "rows": shown, "numeric": numeric, "left_out": left_out}
-
-
-def _cell(value: Any, column: object, unit: str) -> str:
-    """Print one cell; the columns that repeat the finding's own numbers get its unit."""
-    if column == "p_value":
-        return words.p_value(value)
-    if words.is_number(value) and column in ("value", "reference", *FURTHER_SIZES):
-        return words.number(value, unit)
-    return words.scalar(value)
-
-
-def _is_box(table: Any) -> bool:
-    return (
-        isinstance(table, Mapping)
-        and len(table["columns"]) == 6
-        and any(all(map(words.is_number, row[1:])) for row in table["rows"])
-    )
 
 
 def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -215,9 +235,11 @@ def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, Any]]:
             continue
         if isinstance(value, Mapping):
             value = [(k, words.scalar(v)) for k, v in value.items()]
-            facts.append((name.replace("_", " "), value or words.NONE))
+        elif isinstance(value, list | tuple) and len(value) > 1:
+            value = [("", words.scalar(v)) for v in value]
         else:
-            facts.append((name.replace("_", " "), words.scalar(value)))
+            value = words.scalar(value)
+        facts.append((name.replace("_", " "), value or words.NONE))
     seconds = provenance.get("seconds")
     if isinstance(seconds, Mapping) and seconds:
         total = sum(s for s in seconds.values() if words.is_number(s))

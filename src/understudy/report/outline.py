@@ -1,6 +1,6 @@
 """What stands where, the same for the console and the page."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from understudy.report import words
@@ -22,23 +22,56 @@ def by_family(findings: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[s
     return {name: group for name, group in groups.items() if group}
 
 
-def verdict(item: Any) -> tuple[str, str]:
-    """Give a verdict's outcome in capitals, and the rest of it as one line.
+def verdict(item: Any) -> dict[str, Any]:
+    """Give a verdict's outcome in capitals, its rule, why, and what to do next.
 
     Examples
     --------
-    >>> verdict({"verdict": "pass", "measure": "privacy.too_close", "reason": "bound 0.1"})
-    ('PASS', 'measure: privacy.too_close; reason: bound 0.1')
+    >>> made = verdict({"outcome": "pass", "rule": "share: at most 0.5", "measure": "privacy.x"})
+    >>> made["outcome"], made["rule"], made["measure"], made["next"]
+    ('PASS', 'share: at most 0.5', 'privacy.x', [])
+    >>> verdict({"result": "FAIL", "bound": 0.25})["rule"]
+    'bound: 0.25'
     """
     if not isinstance(item, Mapping):
-        return "", words.visible(item)
+        return {"outcome": "", "rule": words.visible(item), "measure": "", "why": "", "next": []}
     key = next((name for name in _OUTCOME if isinstance(item.get(name), str)), None)
+    steps = item.get("next") or []
+    said = ("rule", "why", "next", *(["measure"] if item.get("rule") else []), key)
     rest = "; ".join(
         f"{words.visible(name).replace('_', ' ')}: {words.scalar(value)}"
         for name, value in item.items()
-        if name != key and value not in (None, "")
+        if name not in said and value not in (None, "")
     )
-    return ("" if key is None else words.visible(item[key]).upper()), rest
+    rule = words.visible(item.get("rule") or "")
+    return {
+        "outcome": "" if key is None else words.visible(item[key]).upper(),
+        "rule": "; ".join(filter(None, [rule, rest])),
+        "measure": words.visible(item.get("measure") or ""),
+        "why": words.visible(item.get("why") or ""),
+        "next": [words.visible(s) for s in ([steps] if isinstance(steps, str) else steps)],
+    }
+
+
+def overall(verdicts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Give the outcome of all rules together, and how many are of which kind.
+
+    A failure is worse than not knowing, and what is not a pass is no pass.
+
+    Examples
+    --------
+    >>> overall([{"outcome": "PASS"}, {"outcome": "FAIL"}])
+    {'outcome': 'FAIL', 'sentence': '1 of 2 rules failed, 0 are inconclusive, 1 passed.'}
+    """
+    outcomes = [v["outcome"] for v in verdicts]
+    failed, passed = outcomes.count("FAIL"), outcomes.count("PASS")
+    unknown = len(outcomes) - failed - passed
+    sentence = (
+        f"{failed} of {len(outcomes)} {'rule' if len(outcomes) == 1 else 'rules'} failed, "
+        f"{unknown} {'is' if unknown == 1 else 'are'} inconclusive, {passed} passed."
+    )
+    outcome = "FAIL" if failed else "INCONCLUSIVE" if unknown else "PASS"
+    return {"outcome": outcome, "sentence": sentence}
 
 
 def compared(provenance: Mapping[str, Any]) -> list[tuple[str, str, str]]:

@@ -1,20 +1,25 @@
-"""Pictures as SVG text, without a plotting library.
+"""Pictures of one finding: its value on a line, bars, lines and box plots, as SVG text.
 
-Positions across are per cent of the width and heights are pixels, so that a picture narrows with
-the page while its letters keep their size. Colours come from the page's style sheet.
+A strip and a box plot are as wide as the page: positions across are per cent, heights are pixels,
+so that letters keep their size. Bars and lines have a fixed small size and stand side by side.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from understudy.report import words
+from understudy.report import svg, words
 
 BARS = 100
 BOXES = 40
-ROLES = ("train", "synthetic", "holdout")
-LABEL = 18
+WIDTH = 300
+TALL = 112
+ROLES = {"train": "train", "training": "train", "synthetic": "synthetic", "holdout": "holdout"}
+OTHERS = ("synthetic", "holdout", "train", "fourth", "fifth")
+LETTER = 6.6
 
 
 def strip(finding: Mapping[str, Any], title: str) -> Markup:
@@ -28,7 +33,7 @@ def strip(finding: Mapping[str, Any], title: str) -> Markup:
         What a reader of the screen hears before the numbers.
     """
     unit = str(finding.get("unit") or "")
-    short = unit if unit == "fraction" else ""
+    plain = unit if unit == "fraction" else ""
     value: float = finding["value"]
     reference: Any = finding.get("reference")
     ends = [e for e in finding.get("interval") or [] if words.is_number(e)]
@@ -36,30 +41,46 @@ def strip(finding: Mapping[str, Any], title: str) -> Markup:
     low, high = _range(points, unit)
     at = _scale(low, high)
     said = f"{title}: {words.number(value, unit)}"
-    shapes = [_line(0, 100, 34, "axis")]
+    shapes = [svg.line(0, 100, 34, "axis")]
     if len(ends) == 2:
         said += f", interval {words.interval(ends, unit)}"
         wide = max(at(ends[1]) - at(ends[0]), 0.4)
-        shapes.append(_rect(at(ends[0]), wide, 28, 12, "interval"))
+        shapes.append(svg.rect(at(ends[0]), wide, 28, 12, "interval"))
     if words.is_number(reference):
         said += f", reference {words.number(reference, unit)}"
-        x = _percent(at(reference))
+        x = svg.percent(at(reference))
         shapes.append(
             Markup('<line class="reference" x1="{0}" x2="{0}" y1="22" y2="46"/>').format(x)
         )
-        label = f"reference {words.number(reference, short)}"
-        shapes.append(_label(at(reference), 60, label, "small"))
+        label = f"reference {words.number(reference, plain)}"
+        shapes.append(svg.beside(at(reference), 60, label, "small"))
     shapes.append(
-        Markup('<circle class="value" cx="{}" cy="34" r="5.5"/>').format(_percent(at(value)))
+        Markup('<circle class="value" cx="{}" cy="34" r="5.5"/>').format(svg.percent(at(value)))
     )
-    shapes.append(_label(at(value), 16, words.number(value, unit), "strong"))
+    shapes.append(svg.beside(at(value), 16, words.number(value, unit), "strong"))
     arrow = {"lower": "← {}", "higher": "{} →"}.get(str(finding.get("better")), "{}")
+    middle = arrow.format(words.direction(finding.get("better")))
     shapes += [
-        _text(0, 80, words.number(low, short), "start", "faint"),
-        _text(50, 80, arrow.format(words.direction(finding.get("better"))), "middle", "faint"),
-        _text(100, 80, words.number(high, short), "end", "faint"),
+        svg.words_at("0%", 80, words.number(low, plain), "start", "faint"),
+        svg.words_at("50%", 80, middle, "middle", "faint"),
+        svg.words_at("100%", 80, words.number(high, plain), "end", "faint"),
     ]
-    return _svg(86, said, shapes, "strip")
+    return svg.picture("strip", said, shapes, 86)
+
+
+def roles(names: Sequence[object]) -> list[tuple[str, str]]:
+    """Give the look of each series beside its name: the known ones keep theirs.
+
+    Examples
+    --------
+    >>> roles(["training", "holdout"]), roles(["flip", "train"])
+    ([('train', 'training'), ('holdout', 'holdout')], [('synthetic', 'flip'), ('train', 'train')])
+    """
+    known = [ROLES.get(str(name)) for name in names]
+    free = itertools.chain((r for r in OTHERS if r not in known), itertools.repeat("fifth"))
+    return [
+        (role or next(free), words.visible(name)) for role, name in zip(known, names, strict=True)
+    ]
 
 
 def bars(table: Mapping[str, Any], title: str) -> Markup:
@@ -73,37 +94,119 @@ def bars(table: Mapping[str, Any], title: str) -> Markup:
         The name of what is counted.
     """
     rows = table["rows"][:BARS]
-    series = table["columns"][1:4]
+    series = roles(table["columns"][1:4])
     shares = [[s if words.is_number(s) else None for s in row[1:4]] for row in rows]
     top = max((s for row in shares for s in row if s is not None), default=0) or 1
-    height, step = 120, 100 / max(len(rows), 1)
-    shapes = []
-    for i, (row, numbers) in enumerate(zip(rows, shares, strict=True)):
-        label = words.scalar(row[0])
-        told = ", ".join(
-            f"{words.visible(name)} {words.number(s, 'fraction')}"
-            for name, s in zip(series, numbers, strict=False)
-        )
-        inner = [Markup("<title>{}</title>").format(f"{label}: {told}")]
-        # an unseen full-height bar, so that the pointer finds the bin
-        inner.append(_rect(i * step, step, 0, height, "hit"))
-        for place, share in enumerate(numbers):
+    step = WIDTH / max(len(rows), 1)
+    strokes: dict[str, list[str]] = {role: [] for role, _ in series}
+    withheld = []
+    for i, numbers in enumerate(shares):
+        for (role, _), share in zip(series, numbers, strict=False):
             if share is None:
                 continue
-            tall = max(0.0, height * 0.95 * share / top)
-            margin = (0.06, 0.28, 0.0)[place]
-            left, wide = (i + margin) * step, (1 - 2 * margin) * step
-            if place == 2:
-                inner.append(_line(left, left + wide, height - tall, "halo"))
-                inner.append(_line(left, left + wide, height - tall, "holdout"))
+            y = svg.figure(18 + TALL * (1 - max(share, 0) / top))
+            margin = {"train": 0.06, "synthetic": 0.28}.get(role, 0.0)
+            left, wide = svg.figure((i + margin) * step), svg.figure((1 - 2 * margin) * step)
+            if role in ("train", "synthetic"):
+                strokes[role].append(f"M{left} {18 + TALL}V{y}h{wide}V{18 + TALL}z")
             else:
-                inner.append(_rect(left, wide, height - tall, tall, ROLES[place]))
-        shapes.append(Markup("<g>{}</g>").format(Markup("").join(inner)))
-    shapes.append(_line(0, 100, height, "axis"))
-    shapes += _bin_labels([words.scalar(row[0]) for row in rows], step, height + 16)
-    names = ", ".join(words.visible(s) for s in series)
-    said = f"Histogram of {title}: shares of {names} in {len(rows)} bins; the table has the numbers"
-    return _svg(height + 22, said, shapes, "bars")
+                strokes[role].append(f"M{left} {y}h{wide}")
+        if None in numbers:
+            withheld.append(f"M{svg.figure((i + 0.1) * step)} {TALL + 13}h{svg.figure(step * 0.8)}")
+    order = sorted(strokes, key=["train", "synthetic"].__contains__, reverse=True)
+    shapes = [
+        svg.words_at(0, 10, f"up to {words.number(top, 'fraction')}", "start", "faint"),
+        *(
+            svg.path(kind, strokes[role])
+            for role in order
+            for kind in ([role] if role in ("train", "synthetic") else ["halo", f"{role} tick"])
+        ),
+        svg.path("withheld", withheld),
+        svg.path("axis", [f"M0 {18 + TALL}h{WIDTH}"]),
+    ]
+    labels, tall = _bin_labels([words.scalar(row[0]) for row in rows], step, 24 + TALL)
+    names = ", ".join(name for _, name in series)
+    said = f"Histogram of {title}: shares of {names} in {len(rows)} bins; the numbers stand below"
+    return svg.picture("bars", said, [*shapes, labels], 24 + TALL + tall, WIDTH)
+
+
+def _bin_labels(labels: Sequence[str], step: float, y: float) -> tuple[Markup, float]:
+    """Label the bins, lying where there is room and otherwise upright; skip some of many."""
+    if not labels:
+        return Markup(""), 0
+    if max(map(len, labels)) * LETTER < step:
+        texts = [
+            svg.words_at((i + 0.5) * step, y + 8, label, "middle", "faint")
+            for i, label in enumerate(labels)
+        ]
+        return Markup("").join(texts), 14
+    every = math.ceil(11 / step)
+    chosen = [
+        ((i + 0.5) * step, svg.short(label)) for i, label in enumerate(labels) if i % every == 0
+    ]
+    return svg.turned(chosen, y), 6 + LETTER * max(len(label) for _, label in chosen)
+
+
+def lines(table: Mapping[str, Any], title: str) -> Markup:
+    """Draw series over a number, each with its band where it has one.
+
+    Parameters
+    ----------
+    table : mapping
+        The first column goes across, each further one is a series; ``NAME low`` and ``NAME high``
+        are the ends of a band around ``NAME``.
+    title : str
+        The name of what is drawn.
+    """
+    columns = [str(c) for c in table["columns"]]
+    rows = [row for row in table["rows"] if words.is_number(row[0])]
+    across = [row[0] for row in rows]
+    every = [v for row in rows for v in row[1:] if words.is_number(v)]
+    low, high = (min(every), max(every)) if every else (0.0, 1.0)
+    start, end = (min(across), max(across)) if across else (0.0, 1.0)
+
+    def x(value: float) -> float:
+        return 4 + (WIDTH - 8) * (value - start) / ((end - start) or 1)
+
+    def y(value: float) -> float:
+        return 20 + TALL * (1 - (value - low) / ((high - low) or 1))
+
+    def points(name: str) -> list[tuple[float, float]]:
+        place = columns.index(name)
+        return [(x(row[0]), y(row[place])) for row in rows if words.is_number(row[place])]
+
+    shapes = [
+        svg.words_at(0, 10, f"{words.number(low)} to {words.number(high)}", "start", "faint"),
+        svg.path("axis", [f"M0 {20 + TALL}h{WIDTH}"]),
+    ]
+    for role, name in line_series(table):
+        if {f"{name} low", f"{name} high"} <= set(columns):
+            outline = [*points(f"{name} low"), *reversed(points(f"{name} high"))]
+            shapes.append(svg.path(f"{role} around", [*_polyline(outline), "z"]))
+        shapes.append(svg.path(f"{role} drawn", _polyline(points(name))))
+    bottom = TALL + 34
+    shapes += [
+        svg.words_at(0, bottom, words.number(start), "start", "faint"),
+        svg.words_at(
+            WIDTH / 2, bottom, svg.short(words.visible(columns[0]), 30), "middle", "faint"
+        ),
+        svg.words_at(WIDTH, bottom, words.number(end), "end", "faint"),
+    ]
+    names = ", ".join(name for _, name in line_series(table))
+    said = f"{title}: {names} over {words.visible(columns[0])}; the numbers stand below"
+    return svg.picture("lines", said, shapes, bottom + 8, WIDTH)
+
+
+def line_series(table: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Give the looks and names of the series, without the ends of their bands."""
+    names = [str(c) for c in table["columns"][1:]]
+    ends = {f"{name} {end}" for name in names for end in ("low", "high")}
+    return roles([name for name in names if name not in ends])
+
+
+def _polyline(points: Sequence[tuple[float, float]]) -> Iterator[str]:
+    for i, (x, y) in enumerate(points):
+        yield f"{'L' if i else 'M'}{svg.figure(x)} {svg.figure(y)}"
 
 
 def boxes(table: Mapping[str, Any], title: str) -> Markup:
@@ -126,22 +229,30 @@ def boxes(table: Mapping[str, Any], title: str) -> Markup:
         x = [at(v) for v in five[:5]]
         told = f"{name}: " + ", ".join(words.number(v) for v in five[:5])
         said.append(told)
-        middle = _percent(x[2])
+        middle = svg.percent(x[2])
         inner = [
             Markup("<title>{}</title>").format(told),
-            _text(0, y + 13, name, "start", "small"),
-            _line(x[0], x[4], y + 28, "whisker"),
-            _rect(x[1], max(x[3] - x[1], 0.4), y + 20, 16, "quartiles"),
+            svg.words_at("0%", y + 13, name, "start", "small"),
+            svg.line(x[0], x[4], y + 28, "whisker"),
+            svg.rect(x[1], max(x[3] - x[1], 0.4), y + 20, 16, "quartiles"),
             Markup('<line class="median" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>').format(
                 middle, y + 19, y + 37
             ),
         ]
         shapes.append(Markup("<g>{}</g>").format(Markup("").join(inner)))
     bottom = 44 * len(rows) + 16
-    shapes.append(_text(0, bottom, words.number(low), "start", "faint"))
-    shapes.append(_text(100, bottom, words.number(high), "end", "faint"))
+    shapes.append(svg.words_at("0%", bottom, words.number(low), "start", "faint"))
+    shapes.append(svg.words_at("100%", bottom, words.number(high), "end", "faint"))
     parts = "smallest, lower quartile, median, upper quartile, largest"
-    return _svg(bottom + 6, f"Box plots of {title} ({parts}): {'; '.join(said)}", shapes, "boxes")
+    told = f"Box plots of {title} ({parts}): {'; '.join(said)}"
+    return svg.picture("boxes", told, shapes, bottom + 6)
+
+
+def is_box(table: Mapping[str, Any]) -> bool:
+    """Tell whether a table has a name and five numbers in some row."""
+    return len(table["columns"]) == 6 and any(
+        all(map(words.is_number, row[1:])) for row in table["rows"]
+    )
 
 
 def _range(points: Sequence[float], unit: str) -> tuple[float, float]:
@@ -161,52 +272,3 @@ def _range(points: Sequence[float], unit: str) -> tuple[float, float]:
 def _scale(low: float, high: float) -> Callable[[float], float]:
     """Map a number to per cent of the width, with a margin for what is drawn at the ends."""
     return lambda value: 1 + 98 * (value - low) / ((high - low) or 1.0)
-
-
-def _bin_labels(labels: Sequence[str], step: float, y: float) -> list[Markup]:
-    """Label every bin if there is room for it, and otherwise the first and the last."""
-    if labels and len(labels) * max(map(len, labels)) <= 40:
-        return [
-            _text((i + 0.5) * step, y, label, "middle", "faint") for i, label in enumerate(labels)
-        ]
-    short = [
-        t if len(t) <= LABEL else t[: LABEL - 1] + "…" for t in (*labels[:1], *labels[1:][-1:])
-    ]
-    return [
-        _text(100 * i, y, label, "end" if i else "start", "faint") for i, label in enumerate(short)
-    ]
-
-
-def _svg(height: float, said: str, shapes: Sequence[Markup], kind: str) -> Markup:
-    start = '<svg class="{0}" role="img" aria-label="{1}" width="100%" height="{2:g}">'
-    return Markup(start + "<title>{1}</title>{3}</svg>").format(
-        kind, said, height, Markup("").join(shapes)
-    )
-
-
-def _percent(x: float) -> str:
-    return f"{x:.2f}%"
-
-
-def _line(left: float, right: float, y: float, kind: str) -> Markup:
-    return Markup('<line class="{}" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>').format(
-        kind, _percent(left), _percent(right), y, y
-    )
-
-
-def _rect(left: float, wide: float, y: float, tall: float, kind: str) -> Markup:
-    return Markup('<rect class="{}" x="{}" width="{}" y="{:.1f}" height="{:.1f}"/>').format(
-        kind, _percent(left), _percent(wide), y, tall
-    )
-
-
-def _label(x: float, y: float, text: str, kind: str) -> Markup:
-    """Write beside a place on the axis, turned inwards near the ends."""
-    anchor = "start" if x < 22 else "end" if x > 78 else "middle"
-    return _text(x, y, text, anchor, kind)
-
-
-def _text(x: float, y: float, text: str, anchor: str, kind: str) -> Markup:
-    return Markup('<text class="{}" x="{}" y="{:g}" text-anchor="{}">{}</text>').format(
-        kind, _percent(x), y, anchor, escape(text)
-    )

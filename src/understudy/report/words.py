@@ -11,24 +11,10 @@ from typing import Any
 
 NONE = "–"
 BARE = ("", "correlation", "ratio")
-COPYING = (
-    "privacy.identical_matches",
-    "privacy.closest_record",
-    "privacy.neighbour_ratio",
-    "privacy.mean_minimal_distance",
-    "privacy.too_close",
-    "privacy.replicated_uniques",
-)
-ATTACKS = (
-    "privacy.correct_attribution",
-    "privacy.radius_attribution",
-    "privacy.adversary_error",
-    "privacy.match_rate",
-    "privacy.singling_out",
-    "privacy.linkability",
-    "privacy.attribute_inference",
-    "privacy.membership",
-)
+OPENINGS = {
+    "privacy": "The disclosure measured is",
+    "attack": "The risk under this attack is",
+}
 DIRECTIONS = {
     "lower": "lower is better",
     "higher": "higher is better",
@@ -198,13 +184,20 @@ def side(finding: Mapping[str, Any]) -> str:
     return "below" if ends[1] < reference else "around"
 
 
-def sentence(finding: Mapping[str, Any], *, holdout: bool | None = None) -> str:
+def sentence(
+    finding: Mapping[str, Any],
+    *,
+    card: Mapping[str, Any] | None = None,
+    holdout: bool | None = None,
+) -> str:
     """Say a finding in one plain sentence.
 
     Parameters
     ----------
     finding : mapping
         As in version 1 of the JSON contract.
+    card : mapping, optional
+        The measure's card; its ``opening``, if it has one, begins the sentence.
     holdout : bool, optional
         Whether the comparison had a holdout; used where the finding has no reference.
 
@@ -220,7 +213,7 @@ def sentence(finding: Mapping[str, Any], *, holdout: bool | None = None) -> str:
         reason = visible(finding.get("note") or "no reason was given").strip()
         return _stop(f"{mark(finding).capitalize()}: {reason}")
     unit = str(finding.get("unit") or "")
-    start = f"{_subject(finding)} {number(finding.get('value'), unit)}"
+    start = f"{opening(finding, card)} {number(finding.get('value'), unit)}"
     if not is_number(finding.get("reference")):
         missing = "no holdout" if holdout is False else "no reference"
         end = f"there is {missing} to compare with"
@@ -241,16 +234,21 @@ def sentence(finding: Mapping[str, Any], *, holdout: bool | None = None) -> str:
     return _stop(f"{start}; its {_interval(finding, unit)} {end}{_flag(finding, explained)}")
 
 
-def _subject(finding: Mapping[str, Any]) -> str:
-    name = str(finding["measure"])
-    if name in COPYING:
-        return "This copying detector reads"
-    if name in ATTACKS or family(name) == "attack":
-        risky = finding.get("better") == "lower"
-        return "The risk under this attack is" if risky else "Under this attack the measure reads"
-    if family(name) == "privacy" and finding.get("better") == "lower":
-        return "The disclosure measured is"
-    return "The measure reads"
+def opening(finding: Mapping[str, Any], card: Mapping[str, Any] | None = None) -> str:
+    """Give the words before the value: the card's own, or what fits the family.
+
+    Examples
+    --------
+    >>> opening({"measure": "privacy.x"}, {"opening": "This copying detector reads"})
+    'This copying detector reads'
+    >>> opening({"measure": "attack.x", "better": "lower"})
+    'The risk under this attack is'
+    """
+    own = (card or {}).get("opening")
+    if own:
+        return visible(own)
+    risky = finding.get("better") == "lower"
+    return OPENINGS.get(family(finding["measure"]) if risky else "", "The measure reads")
 
 
 def _interval(finding: Mapping[str, Any], unit: str) -> str:
