@@ -20,6 +20,7 @@ from understudy.cli import common
     is_flag=True,
     help="Row i stands for person i (partial synthesis); files made by --replace say so.",
 )
+@click.option("--by", metavar="COLUMN", help="Measure also each of its levels by itself.")
 @click.option("--measures", callback=common.names, metavar="NAME,…", help="Names, prefixes or all.")
 @common.schema
 @common.options
@@ -27,7 +28,13 @@ from understudy.cli import common
 @common.as_json
 @click.option("--html", type=common.FILE, help="Write the report as one HTML file.")
 @click.option(
+    "--steward-html", type=common.FILE, help="The report with single records; for the steward."
+)
+@click.option(
     "--register", type=common.FILE, help="Write single records at risk; for the steward alone."
+)
+@click.option(
+    "--receipt", type=common.FILE, help="Write what understudy verify needs; for the steward."
 )
 @click.option("--policy", type=common.FILE, help="Rules; status 1 if one fails, 3 if undecided.")
 @click.option("--junit", type=common.FILE, help="Write the verdicts of the policy as JUnit XML.")
@@ -40,13 +47,16 @@ def command(
     sensitive: tuple[str, ...],
     target: str | None,
     aligned: bool,
+    by: str | None,
     measures: tuple[str, ...],
     schema: Path | None,
     options: tuple[str, ...],
     seed: int,
     json_file: Path | None,
     html: Path | None,
+    steward_html: Path | None,
     register: Path | None,
+    receipt: Path | None,
     policy: Path | None,
     junit: Path | None,
     quiet: bool,
@@ -58,36 +68,41 @@ def command(
     import dataclasses
 
     from understudy import policy as policies
+    from understudy import receipt as receipts
     from understudy.assessment import assess, cards
     from understudy.measures import MEASURES
-    from understudy.tables import format_of, write_file
+    from understudy.tables import Table, format_of, write_file
 
     common.check_outputs(
-        [html, register, junit],
+        [html, steward_html, register, receipt, junit],
         [train, *synthetic, holdout, schema, policy],
         json_file=json_file,
     )
     if junit is not None and policy is None:
         raise click.UsageError("--junit is about the verdicts of a policy: give --policy too.")
     rules = None if policy is None else policies.read(policy, MEASURES)
+    text = None if policy is None else policy.read_text(encoding="utf-8")
     if register is not None:
         format_of(register)
+    real = Table.of(train, schema, name="training table")
     with common.progress_bar(quiet) as progress:
         result = assess(
-            train,
+            real,
             list(synthetic),
             holdout=holdout,
             keys=keys,
             sensitive=sensitive,
             target=target,
             aligned=aligned,
+            by=by,
             measures=measures or None,
             options=common.parse_options(options),
-            schema=schema,
             seed=seed,
             progress=progress,
         )
-    verdicts = [] if rules is None else rules.judge(f.to_dict() for f in result)
+    verdicts = (
+        [] if rules is None else rules.judge((f.to_dict() for f in result), result.provenance)
+    )
     result = dataclasses.replace(result, verdicts=tuple(v.to_dict() for v in verdicts))
     data = result.to_dict()
     if junit is not None:
@@ -97,6 +112,13 @@ def command(
     if html is not None:
         result.to_html(html)
         common.say(f"wrote {html}", quiet=quiet)
+    if steward_html is not None:
+        result.to_html(steward_html, steward=True)
+        common.say(f"wrote {steward_html} (single records: do not share it)", quiet=quiet)
+    if receipt is not None:
+        made = receipts.of(result, train, synthetic, holdout, schema=real.schema, policy=text)
+        made.write(receipt)
+        common.say(f"wrote {receipt} (key and paths: do not share it)", quiet=quiet)
     if register is not None:
         write_file(result.register(), register)
         common.say(f"wrote {register} (single records: do not share it)", quiet=quiet)

@@ -1,0 +1,138 @@
+"""understudy release."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from understudy.cli import common
+
+if TYPE_CHECKING:
+    from understudy.release import Decision
+
+
+@click.command("release")
+@click.argument("real", type=common.FILE)
+@click.option("--policy", type=common.FILE, required=True, help="Rules: understudy policy init.")
+@click.option("--out", type=common.FILE, required=True, help="The folder to hand over.")
+@click.option(
+    "--steward-out", type=common.FILE, help="The steward's folder; OUT-steward if not given."
+)
+@click.option(
+    "--method", default=common.DEFAULT_METHOD, show_default=True, help="See understudy methods."
+)
+@click.option("--rows", type=click.IntRange(min=1), help="As many as training if not given.")
+@click.option("--replicates", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--holdout-share", type=float, default=0.5, show_default=True, help="Rows kept as control."
+)
+@click.option(
+    "--group", metavar="COLUMN", help="Keep the rows of one person or household together."
+)
+@click.option("--target", metavar="COLUMN", help="What is to be predicted.")
+@click.option("--keys", callback=common.names, metavar="A,B", help="What an attacker knows.")
+@click.option("--sensitive", callback=common.names, metavar="C,D", help="What must not be learnt.")
+@click.option(
+    "--by", metavar="COLUMN", help="Measure also each of its levels; the policy's if any."
+)
+@click.option(
+    "--measures",
+    callback=common.names,
+    metavar="NAME,…",
+    help="Beside what the policy names; all that can be taken if not given.",
+)
+@common.schema
+@common.options
+@click.option("--seed", type=click.IntRange(min=0), help="Drawn, and kept secret, if not given.")
+@click.option(
+    "--allow-inconclusive",
+    is_flag=True,
+    help="Hand over even if rules are undecided; the verdict and status 3 stay.",
+)
+@click.option("--restart", is_flag=True, help="Give up what an earlier run left unfinished.")
+@common.quiet
+def command(
+    real: Path,
+    policy: Path,
+    out: Path,
+    steward_out: Path | None,
+    method: str,
+    rows: int | None,
+    replicates: int,
+    holdout_share: float,
+    group: str | None,
+    target: str | None,
+    keys: tuple[str, ...],
+    sensitive: tuple[str, ...],
+    by: str | None,
+    measures: tuple[str, ...],
+    schema: Path | None,
+    options: tuple[str, ...],
+    seed: int | None,
+    allow_inconclusive: bool,
+    restart: bool,
+    quiet: bool,
+) -> None:
+    """Split REAL, synthesize, assess and judge; make the folder OUT if every rule is kept.
+
+    The steward's folder beside it holds what must not be shared: real rows, model, receipt,
+    single records. Stopped at any point, the same command goes on.
+    """
+    from understudy.release import release
+
+    with common.progress_bar(quiet) as progress, _stopped(quiet):
+        decision = release(
+            real,
+            policy,
+            out,
+            method=method,
+            rows=rows,
+            replicates=replicates,
+            holdout_share=holdout_share,
+            group=group,
+            target=target,
+            keys=keys,
+            sensitive=sensitive,
+            by=by,
+            measures=measures or None,
+            options=common.parse_options(options),
+            schema=schema,
+            seed=seed,
+            steward_out=steward_out,
+            allow_inconclusive=allow_inconclusive,
+            restart=restart,
+            progress=progress,
+        )
+    if not quiet:
+        _show(decision, out)
+    click.get_current_context().exit(decision.status)
+
+
+@contextmanager
+def _stopped(quiet: bool) -> Iterator[None]:
+    """After Ctrl-C, say that nothing is lost."""
+    from understudy.errors import interrupted
+
+    try:
+        yield
+    except (KeyboardInterrupt, SystemError) as error:
+        if interrupted(error):
+            common.say("what is done is kept: the same command goes on", quiet=quiet)
+        raise
+
+
+def _show(decision: "Decision", out: Path) -> None:
+    """Print the assessment, then say what was decided and what was written."""
+    from understudy.assessment import cards
+    from understudy.report import console
+
+    console.show(decision.assessment.to_dict(), cards(), file=sys.stdout)
+    common.say(f"policy: {decision.outcome}")
+    if decision.folder is None:
+        common.say(f"{out} was not made; {decision.steward / 'README.md'} says why")
+    else:
+        common.say(f"wrote {decision.folder}: to hand over")
+    common.say(f"wrote {decision.steward}: for the steward alone, do not share it")

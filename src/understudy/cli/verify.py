@@ -1,0 +1,85 @@
+"""understudy verify."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from understudy.cli import common
+
+if TYPE_CHECKING:
+    from understudy.receipt import Check
+
+SHOWN = 40
+
+
+@click.command("verify")
+@click.argument("receipt", type=common.FILE)
+@click.option("--train", type=common.FILE, help="Where the training table is now.")
+@click.option(
+    "--synthetic", type=common.FILE, multiple=True, help="Where it is now; once for each replicate."
+)
+@click.option("--holdout", type=common.FILE, help="Where the holdout is now.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0, max=1, max_open=True),
+    help="Relative difference that counts as equal; 0 with the same versions, else 1e-6.",
+)
+@common.as_json
+@common.quiet
+def command(
+    receipt: Path,
+    train: Path | None,
+    synthetic: tuple[Path, ...],
+    holdout: Path | None,
+    tolerance: float | None,
+    json_file: Path | None,
+    quiet: bool,
+) -> None:
+    """Repeat the assessment of RECEIPT and say EQUAL, or what differs.
+
+    Exit status: 0 equal, 1 something differs, 2 it cannot be repeated.
+    """
+    from understudy.receipt import verify
+
+    common.check_outputs([], [receipt, train, *synthetic, holdout], json_file=json_file)
+    with common.progress_bar(quiet) as progress:
+        check = verify(
+            receipt,
+            train=train,
+            synthetic=list(synthetic) or None,
+            holdout=holdout,
+            tolerance=tolerance,
+            progress=progress,
+        )
+    if json_file is not None:
+        common.write_json(check.to_dict(), json_file)
+    if str(json_file) != "-" and not quiet:
+        _show(check)
+    click.get_current_context().exit(0 if check.equal else 1)
+
+
+def _show(check: "Check") -> None:
+    """Say what differs, most telling first, then the verdict."""
+    for text in (*check.files, *check.notes):
+        common.paragraph(text)
+    for difference in (*check.versions, *check.verdicts, *check.findings[:SHOWN]):
+        common.paragraph(str(difference))
+    hidden = len(check.findings) - SHOWN
+    if hidden > 0:
+        common.paragraph(f"… and {hidden:,} more (--json lists them)")
+    how = "exactly" if check.tolerance == 0 else f"to a relative {check.tolerance:g}"
+    count = len(check.result)
+    compared = f"{count} finding{'s' if count != 1 else ''} compared {how}"
+    if check.equal:
+        apart = f"; largest relative difference {check.largest:.2g}" if check.largest else ""
+        click.echo(f"EQUAL: {compared}{apart}")
+        return
+    others = [
+        f"{len(found)} {what}{'s' if len(found) != 1 else ''}"
+        for found, what in ((check.files, "table"), (check.verdicts, "verdict"))
+        if found
+    ]
+    places = {difference.where for difference in check.findings}
+    others += [f"{len(places)} of {compared}"] if places else [f"none of {compared}"]
+    click.echo(f"DIFFERENT: {', '.join(others)}")

@@ -1,0 +1,118 @@
+"""What differs between two runs of one assessment."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+COMPARED = (
+    "status", "value", "interval", "reference", "baselines", "p_value", "flagged", "parts",
+    "tables",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What is not as it was: where, both values, and how far numbers are apart.
+
+    ``count`` is of all values that differ there; those shown are the farthest apart.
+
+    Examples
+    --------
+    >>> print(Difference("fidelity.hellinger", "value", 0.5, 0.4, relative=0.2))
+    fidelity.hellinger: value: 0.5, now 0.4 (relative difference 0.2)
+    """
+
+    where: str
+    what: str
+    before: Any
+    now: Any
+    relative: float = inf
+    count: int = 1
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}: {self.before}, now {self.now}"
+        if self.relative < inf:
+            text += f" (relative difference {self.relative:.2g})"
+        return text + (f"; {self.count:,} values differ there" if self.count > 1 else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "where": self.where,
+            "what": self.what,
+            "before": self.before,
+            "now": self.now,
+            "relative_difference": None if self.relative == inf else self.relative,
+            "count": self.count,
+        }
+
+
+def of_findings(
+    before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], tolerance: float
+) -> tuple[list[Difference], float]:
+    """List what differs by more than the tolerance, and the largest relative difference of all."""
+    by_name = {finding["measure"]: finding for finding in now}
+    found, largest = [], 0.0
+    for finding in before:
+        for name in COMPARED:
+            pairs = _apart(finding.get(name), by_name[finding["measure"]].get(name))
+            largest = max([largest, *(apart for apart, *_ in pairs)])
+            beyond = [pair for pair in pairs if pair[0] > tolerance]
+            if beyond:
+                apart, place, was, is_now = max(beyond, key=lambda pair: pair[0])
+                what = " ".join((name, *place))
+                found.append(
+                    Difference(finding["measure"], what, was, is_now, apart, count=len(beyond))
+                )
+    return found, largest
+
+
+def of_verdicts(
+    before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
+) -> list[Difference]:
+    """List the rules that are decided otherwise."""
+    was, is_now = ({v["rule"]: v["outcome"] for v in verdicts} for verdicts in (before, now))
+    return [
+        Difference("verdict", rule, was.get(rule), is_now.get(rule))
+        for rule in dict.fromkeys([*was, *is_now])
+        if was.get(rule) != is_now.get(rule)
+    ]
+
+
+def _apart(before: Any, now: Any) -> list[tuple[float, tuple[str, ...], Any, Any]]:
+    """List the values that differ: how far apart, where, and both."""
+    was, is_now = dict(_leaves(before)), dict(_leaves(now))
+    return [
+        (relative(was.get(place), is_now.get(place)), place, was.get(place), is_now.get(place))
+        for place in dict.fromkeys([*was, *is_now])
+        if was.get(place) != is_now.get(place)
+    ]
+
+
+def _leaves(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """List the plain values within lists and dicts; parts by their names, rows by number."""
+    if isinstance(value, Mapping):
+        for name, inside in value.items():
+            yield from _leaves(inside, (*place, str(name)))
+    elif isinstance(value, list):
+        names = [inside.get("name") if isinstance(inside, Mapping) else None for inside in value]
+        named = None not in names and len(set(names)) == len(names)
+        for number, inside in enumerate(value):
+            yield from _leaves(inside, (*place, str(names[number] if named else number + 1)))
+    else:
+        yield place, value
+
+
+def relative(before: Any, now: Any) -> float:
+    """Say how far two numbers are apart; whatever else differs is infinitely apart.
+
+    Examples
+    --------
+    >>> relative(1.0, 0.5), relative(None, 0.5)
+    (0.5, inf)
+    """
+    numbers = [v for v in (before, now) if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(numbers) < 2:
+        return inf
+    return float(abs(before - now) / max(abs(before), abs(now)))

@@ -1,0 +1,188 @@
+"""Receipt: an assessment, the key of its hashes and where its tables are.
+
+A receipt is the steward's: whoever has the key can confirm a guessed table.
+"""
+
+import hashlib
+import hmac
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from understudy.assessment import Assessment
+from understudy.errors import DataError
+from understudy.schema import Schema, dumps
+from understudy.tables import Table, whole_file
+
+VERSION = 1
+KEEP = (
+    "For the steward alone: the key below lets its holder confirm a guessed table, and the paths "
+    "lead to real data. Do not share this file."
+)
+HINT = "give a file written by understudy assess --receipt or understudy release"
+ROLES = ("train", "synthetic", "holdout")
+
+NEEDED: dict[str, type | tuple[type, ...]] = {
+    "understudy": str,
+    "python": str,
+    "libraries": dict,
+    "seed": int,
+    "options": dict,
+    "keys": list,
+    "sensitive": list,
+    "target": (str, type(None)),
+    "aligned": bool,
+    "train": dict,
+    "synthetic": list,
+    "holdout": (dict, type(None)),
+}
+
+Entry = Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """An assessment with all that is needed to repeat it.
+
+    The arguments, the seed and the versions stand in the provenance of the assessment.
+    """
+
+    key: bytes = field(repr=False)
+    files: Mapping[str, Sequence[Entry]]
+    schema: str
+    policy: str | None
+    machine: str
+    assessment: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "understudy_receipt": VERSION,
+            "keep": KEEP,
+            "key": self.key.hex(),
+            "files": {role: [dict(entry) for entry in made] for role, made in self.files.items()},
+            "machine": self.machine,
+            "schema": self.schema,
+            "policy": self.policy,
+            "assessment": dict(self.assessment),
+        }
+
+    def write(self, path: str | Path) -> None:
+        """Write the receipt to a file that only its owner may read."""
+        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        with whole_file(Path(path)) as temporary:
+            temporary.write_text(text + "\n", encoding="utf-8")
+        Path(path).chmod(0o600)
+
+
+def of(
+    result: Assessment,
+    train: Any,
+    synthetic: Any,
+    holdout: Any = None,
+    *,
+    schema: Any = None,
+    policy: str | None = None,
+) -> Receipt:
+    """Make the receipt of an assessment.
+
+    Parameters
+    ----------
+    result : Assessment
+    train, synthetic, holdout : path or frame
+        What was assessed. A frame has no place, so it must be given again to ``verify``.
+    schema : Schema or path, optional
+        As it was given to ``assess``; inferred otherwise.
+    policy : str, optional
+        The text of the policy file whose verdicts the result holds.
+    """
+    known = schema if isinstance(schema, Schema) else Table.of(train, schema).schema
+    tables = (train, synthetic, holdout)
+    return Receipt(
+        result.key,
+        {
+            role: [_entry(table, result.key) for table in listed(given)]
+            for role, given in zip(ROLES, tables, strict=True)
+        },
+        dumps(known),
+        policy,
+        machine(),
+        result.to_dict(),
+    )
+
+
+def read(path: str | Path) -> Receipt:
+    """Read a receipt; what is none, cut off or of another version is an error that says so."""
+    path = Path(path)
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(data, dict) or "understudy_receipt" not in data:
+            raise ValueError("it is of another kind")
+        if data["understudy_receipt"] != VERSION:
+            raise DataError(
+                f"{path}: a receipt of version {data['understudy_receipt']}",
+                hint=f"this program reads version {VERSION}",
+            )
+        return _checked(data)
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: there is no such receipt", hint="check the path") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}", hint=HINT) from error
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+        raise DataError(f"{path}: this is not a whole receipt ({reason})", hint=HINT) from error
+
+
+def _checked(data: Mapping[str, Any]) -> Receipt:
+    """Refuse a receipt in which something is missing or of the wrong form."""
+    assessment = data["assessment"]
+    Assessment.from_dict(assessment)
+    for name, kind in NEEDED.items():
+        if not isinstance(assessment["provenance"][name], kind):
+            raise ValueError(f"{name} has the wrong form")
+    files = {role: [dict(entry) for entry in data["files"][role]] for role in ROLES}
+    for role, entries in files.items():
+        hashes = [table["hash"] for table in listed(assessment["provenance"][role])]
+        if len(hashes) != len(entries):
+            raise ValueError(f"{len(entries)} files of {role}, {len(hashes)} hashes")
+    text, policy = str(data["schema"]), data["policy"]
+    return Receipt(
+        bytes.fromhex(data["key"]),
+        files,
+        text,
+        None if policy is None else str(policy),
+        str(data["machine"]),
+        assessment,
+    )
+
+
+def listed(tables: Any) -> list[Any]:
+    """Give one table, several or none as a list."""
+    if isinstance(tables, list | tuple):
+        return list(tables)
+    return [] if tables is None else [tables]
+
+
+def _entry(table: Any, key: bytes) -> dict[str, str | None]:
+    """Describe an input: its place as given and in full, and a keyed hash of its bytes."""
+    if not isinstance(table, str | Path):
+        return {"path": None, "absolute": None, "bytes": None}
+    path = Path(table)
+    return {"path": str(table), "absolute": str(path.absolute()), "bytes": bytes_of(path, key)}
+
+
+def bytes_of(path: Path, key: bytes) -> str:
+    """Give a keyed hash of a file."""
+    keyed = hmac.new(key, digestmod=hashlib.sha256)
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            keyed.update(chunk)
+    return keyed.hexdigest()
+
+
+def machine() -> str:
+    """Name the kind of machine: on another, the last digits may differ."""
+    return f"{platform.system()} {platform.machine()}"

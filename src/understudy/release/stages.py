@@ -1,0 +1,205 @@
+"""The stages of a release: each leaves whole files, and is skipped where they are there."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from understudy import policy as policies
+from understudy import receipt
+from understudy.assessment import Assessment, assess
+from understudy.comparison import Progress
+from understudy.measures import MEASURES
+from understudy.release import words
+from understudy.schema import Schema
+from understudy.synthesizers import SYNTHESIZERS, synthesizer
+from understudy.synthesizers.handover import Release, note_for
+from understudy.synthesizers.readme import readme
+from understudy.tables import (
+    Table,
+    WholeFiles,
+    read_marker,
+    whole_file,
+    write_batches,
+    write_file,
+)
+
+CANDIDATE = "candidate"
+MODEL = "release.model"
+VERDICT = "verdict.json"
+
+
+@dataclass(frozen=True)
+class Work:
+    """The folder in which a plan is carried out, and what the columns of training are."""
+
+    folder: Path
+    plan: Mapping[str, Any]
+    schema: Schema
+
+    @property
+    def train(self) -> Path:
+        """The rows to learn from."""
+        return self.folder / "train.parquet"
+
+    @property
+    def holdout(self) -> Path:
+        """The control."""
+        return self.folder / "holdout.parquet"
+
+    @property
+    def model(self) -> Path:
+        """The fitted model."""
+        return self.folder / MODEL
+
+    @property
+    def candidate(self) -> Path:
+        """What will be handed over if it passes."""
+        return self.folder / CANDIDATE
+
+    @property
+    def note(self) -> Path | None:
+        """The README beside synthetic files that cannot carry a marker inside."""
+        return note_for(self.candidate / f"synthetic{self.plan['extension']}")
+
+    @property
+    def synthetic(self) -> list[Path]:
+        """The synthetic files, one for each replicate."""
+        extension, several = self.plan["extension"], self.plan["replicates"]
+        if several == 1:
+            return [self.candidate / f"synthetic{extension}"]
+        return [self.candidate / f"synthetic_{n}{extension}" for n in range(1, several + 1)]
+
+    def tables(self) -> tuple[Table, Table]:
+        """Read both parts of the real table; their names say no place."""
+        train, holdout = (Table.of(path, self.schema) for path in (self.train, self.holdout))
+        return (
+            dataclasses.replace(train, name="training table"),
+            dataclasses.replace(holdout, name="holdout"),
+        )
+
+
+def split(work: Work, train: pl.DataFrame, holdout: pl.DataFrame) -> None:
+    """Write the two parts of the real table."""
+    if work.train.is_file() and work.holdout.is_file():
+        return
+    with WholeFiles() as files:
+        for frame, path in ((train, work.train), (holdout, work.holdout)):
+            write_batches([frame], files.add(path), like=path)
+
+
+def synthesize(work: Work, progress: Progress) -> None:
+    """Fit the method to the training part, and write the model and the synthetic files."""
+    wanted = (work.model, *work.synthetic, work.note)
+    if all(path.is_file() for path in wanted if path is not None):
+        return
+    train, _ = work.tables()
+    work.candidate.mkdir(exist_ok=True)
+    method = work.plan["method"]
+    options = work.plan["options"].get(method, {})
+    made = synthesizer(method, seed=work.plan["seed"], progress=progress, **options).fit(train)
+    release = Release.of_rows(made, work.plan["rows"], train=train)
+    release.write(work.synthetic, note=work.note, save=work.model)
+
+
+def judge(work: Work, progress: Progress) -> None:
+    """Assess the candidate and decide every rule; the verdict is written last."""
+    if (work.candidate / VERDICT).is_file():
+        return
+    plan = work.plan
+    rules = policies.loads(plan["policy"], measures=MEASURES)
+    train, holdout = work.tables()
+    result = assess(
+        train,
+        work.synthetic,
+        holdout=holdout,
+        keys=plan["keys"],
+        sensitive=plan["sensitive"],
+        target=plan["target"],
+        by=plan["by"],
+        measures=plan["measures"],
+        options={name: given for name, given in plan["options"].items() if name in MEASURES},
+        seed=plan["seed"],
+        progress=progress,
+    )
+    result = _without_places(result, work.folder)
+    verdicts = rules.judge((f.to_dict() for f in result), result.provenance)
+    result = dataclasses.replace(result, verdicts=tuple(v.to_dict() for v in verdicts))
+    outcome = policies.worst(verdict.outcome for verdict in verdicts)
+    _write_steward(work, result, outcome)
+    _write_candidate(work, result, outcome)
+    _write(work.candidate / "junit.xml", policies.to_junit(verdicts))
+    told = {"outcome": outcome, "verdicts": [dict(v) for v in result.verdicts]}
+    _write(work.candidate / VERDICT, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+
+
+def _without_places(result: Assessment, folder: Path) -> Assessment:
+    """Take the folder out of what findings say about a failure: notes are handed over."""
+    here = f"{folder}/"
+    findings = (
+        dataclasses.replace(f, note=f.note.replace(here, "")) if here in f.note else f
+        for f in result
+    )
+    return dataclasses.replace(result, findings=tuple(findings))
+
+
+def _write_steward(work: Work, result: Assessment, outcome: str) -> None:
+    write_file(result.register(), work.folder / "register.parquet")
+    result.to_html(work.folder / "report.html", title="Release, for the steward", steward=True)
+    made = receipt.of(
+        result,
+        work.train,
+        work.synthetic,
+        work.holdout,
+        schema=work.schema,
+        policy=work.plan["policy"],
+    )
+    home = Path(work.plan["steward"])
+    files = {
+        role: [_moved(entry, work.folder, home) for entry in entries]
+        for role, entries in made.files.items()
+    }
+    dataclasses.replace(made, files=files).write(work.folder / "receipt.json")
+    card = SYNTHESIZERS[work.plan["method"]].card
+    text = words.steward(outcome, result.verdicts, model=card.file, **_rows(result))
+    _write(work.folder / "README.md", text)
+
+
+def _moved(entry: Mapping[str, str | None], folder: Path, home: Path) -> dict[str, str | None]:
+    """Name a file by the place that it will have."""
+    inside = Path(str(entry["path"])).relative_to(folder)
+    return {**entry, "path": str(inside), "absolute": str(home / inside)}
+
+
+def _write_candidate(work: Work, result: Assessment, outcome: str) -> None:
+    """Write what goes with the synthetic files; the seed stays with the steward."""
+    shared = dataclasses.replace(result, provenance={**result.provenance, "seed": None})
+    shared.to_json(work.candidate / "assessment.json")
+    shared.to_html(work.candidate / "report.html", title="Release of a synthetic table")
+    marker = read_marker(work.synthetic[0])
+    if marker is None:
+        raise RuntimeError("a synthetic file without a marker")
+    names = tuple(path.name for path in work.synthetic)
+    marker = dataclasses.replace(
+        marker, files=names, replicate=1 if len(names) == 1 else None, replicates=len(names)
+    )
+    method = work.plan["method"]
+    made = synthesizer(method, **work.plan["options"].get(method, {}))
+    told = readme(marker, made.method.card, proper=made.is_proper)
+    text = words.handover(told, outcome, result.verdicts, **_rows(result))
+    for path in (work.note, work.candidate / "README.md"):
+        if path is not None:
+            _write(path, text)
+
+
+def _rows(result: Assessment) -> dict[str, int]:
+    return {part: result.provenance[part]["rows"] for part in ("train", "holdout")}
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
