@@ -10,7 +10,15 @@ import sys
 import time
 from importlib import metadata
 
-BENCHMARKS = ("startup", "coding", "neighbors", "marginals", "framework", "synthesis")
+BENCHMARKS = (
+    "startup",
+    "coding",
+    "neighbors",
+    "marginals",
+    "framework",
+    "synthesis",
+    "disclosure",
+)
 LIBRARIES = ("numpy", "polars", "numba", "pandas", "scikit-learn")
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from understudy.advice import next_steps
+from understudy.advice import Missed, next_steps
 
 NAME = "privacy.closest_record"
 
@@ -14,9 +14,10 @@ def finding(**more):
     }  # fmt: skip
 
 
-def steps(outcome, found, provenance=None, bound=0.52, measure=NAME):
+def steps(outcome, found, provenance=None, bound=0.52, side=1, measure=NAME):
     given = {"holdout": {"rows": 1000}, **(provenance or {})}
-    return " ".join(next_steps(found, given, measure=measure, outcome=outcome, bound=bound))
+    missed = found and Missed(found["value"], found["interval"], bound, side)
+    return " ".join(next_steps(found, given, measure=measure, outcome=outcome, missed=missed))
 
 
 def test_rows_that_would_decide_are_worked_out_from_the_interval():
@@ -28,6 +29,15 @@ def test_rows_that_would_decide_are_worked_out_from_the_interval():
 
 def test_a_value_beyond_its_bound_needs_the_other_end():
     said = steps("INCONCLUSIVE", finding(value=0.53, interval=[0.51, 0.58]))
+    assert "breaks the bound" in said
+    assert "about 4.0 times" in said
+
+
+def test_a_lower_bound_is_seen_from_the_other_side():
+    said = steps("INCONCLUSIVE", finding(value=0.5, interval=[0.46, 0.52]), bound=0.48, side=-1)
+    assert "keeps to the bound" in said
+    assert "about 4.0 times" in said
+    said = steps("INCONCLUSIVE", finding(value=0.46, interval=[0.4, 0.5]), bound=0.48, side=-1)
     assert "breaks the bound" in said
     assert "about 4.0 times" in said
 

@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from understudy.errors import OptionError
+from understudy.measures import MEASURES
 from understudy.policy import EXIT, Rule, loads, to_junit, worst
 
 NAME = "privacy.closest_record"
@@ -87,14 +88,14 @@ def test_the_worst_outcome_is_the_exit_status():
         (f'[[rule]]\nmeasure = "{NAME}"\nupper = "high"', "line 3: upper = 'high'"),
         (f'[[rule]]\nmeasure = "{NAME}"\nupper = nan', "line 3: upper = nan"),
         (f'[[rule]]\nmeasure = "{NAME}"\nratio_to_reference = 0', "line 3: ratio_to_reference"),
-        (f'[[rule]]\nmeasure = "{NAME}"\nupper = 1\nlower = 2', "nothing can pass"),
+        (f'[[rule]]\nmeasure = "{NAME}"\nupper = 0.4\nlower = 0.6', "nothing can pass"),
         ('[[rule]]\nmeasure = "privacy.closest"\nupper = 1', "no measure 'privacy.closest'"),
         ('required = ["privacy.closest"]', "line 1: required: there is no measure"),
     ],
 )
 def test_bad_policies_say_where(text, message):
     with pytest.raises(OptionError) as error:
-        loads(text, measures=[NAME])
+        loads(text, measures={NAME: MEASURES[NAME]})
     assert message in str(error.value)
     assert error.value.hint
 
@@ -170,3 +171,70 @@ def test_what_did_not_pass_says_what_to_do_next():
     (failed,) = policy.judge([found(0.6, 0.7, unit="fraction")], {"method": "cart"})
     assert "next" not in passed.to_dict()
     assert any("minbucket" in step for step in failed.to_dict()["next"])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "interval", "outcome"),
+    [
+        ({"ratio_to_reference": 0.9}, (0.45, 0.6), "PASS"),
+        ({"ratio_to_reference": 0.9}, (0.0, 0.44), "FAIL"),
+        ({"ratio_to_reference": 0.9}, (0.44, 0.6), "INCONCLUSIVE"),
+        ({"difference_to_reference": 0.1}, (0.4, 0.6), "PASS"),
+        ({"difference_to_reference": 0.1}, (0.3, 0.39), "FAIL"),
+    ],
+)
+def test_where_higher_is_better_the_reference_bounds_from_below(bounds, interval, outcome):
+    assert Rule(NAME, **bounds).judge(found(*interval, better="higher")).outcome == outcome
+
+
+def test_a_difference_can_be_kept_to_where_the_reference_is_nothing():
+    none = found(0, 0.004, reference=0.0)
+    assert Rule(NAME, difference_to_reference=0.01).judge(none).outcome == "PASS"
+    assert Rule(NAME, ratio_to_reference=1.2).judge(none).outcome == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ('measure = "privacy.closest_record"\nupper = 52', "line 3.*between 0 and 1"),
+        ('measure = "privacy.closest_record"\nlower = 1.5', "line 3.*between 0 and 1"),
+        ('measure = "privacy.closest_record"\nupper = ' + "9" * 400, "is no number"),
+        ('measure = "privacy.closest_record"\ndifference_to_reference = -1', "line 3"),
+        ('measure = "privacy.closest_recor"\nupper = 0.5', "closest_record"),
+    ],
+)
+def test_a_bound_that_means_nothing_is_refused_with_its_line(rule, words):
+    with pytest.raises(OptionError, match=words):
+        loads(f"[[rule]]\n{rule}", measures=MEASURES)
+
+
+def test_the_starting_policy_holds_for_the_measures_there_are():
+    from understudy.cli.policy import START
+
+    assert loads(START, measures=MEASURES).rules
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [("version = 2", 1), ("\n\nversion = true\n", 3), ("", 1)]
+)
+def test_a_policy_as_a_whole_is_refused_with_a_line(text, line):
+    with pytest.raises(OptionError, match=f"line {line}"):
+        loads(text)
+
+
+def test_a_level_that_was_not_measured_is_never_a_pass():
+    finding = by_sex(f=(0.4, 0.5))
+    finding["parts"].append({"name": "sex = 1 level not measured alone", "value": None})
+    verdict = Rule(NAME, by="sex", upper=0.52).judge(finding)
+    assert verdict.outcome == "INCONCLUSIVE"
+    assert "not measured alone" in verdict.why
+
+
+def test_junit_stands_what_xml_cannot_hold_and_tells_the_reason():
+    finding = by_sex(**{"a\x0bb": (0.6, 0.7)})
+    policy = loads(f'[[rule]]\nmeasure = "{NAME}"\nby = "sex"\nupper = 0.52\nreason = "so"')
+    text = to_junit(policy.judge([finding]))
+    failure = ElementTree.fromstring(text).find("testcase/failure")
+    assert "\ufffd" in failure.get("message")
+    assert failure.text.startswith("so")
+    assert policy.judge([finding])[0].to_dict()["reason"] == "so"

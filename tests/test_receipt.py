@@ -96,7 +96,113 @@ def test_other_bytes_with_the_same_values_are_only_noted(folder):
     (folder / "train.csv").write_text(text.replace("\n", "\r\n"))
     check = receipt.verify(folder / "run.json")
     assert check.equal
-    assert "other bytes, but the same values" in check.notes[0]
+    assert "other bytes, but the same values in the columns assessed" in check.notes[0]
+
+
+def test_a_changed_column_that_was_left_out_is_not_called_the_same(tmp_path):
+    for name, seed in (("train", 1), ("synthetic", 2)):
+        people(120, seed).select("person_id", *COLUMNS).write_csv(tmp_path / f"{name}.csv")
+    files = [tmp_path / f"{name}.csv" for name in ("train", "synthetic")]
+    receipt.of(assess(*files, measures=MEASURES[:1]), *files).write(tmp_path / "run.json")
+    frame = pl.read_csv(files[0]).with_columns(person_id=pl.col("person_id") + 7)
+    frame.write_csv(files[0])
+    check = receipt.verify(tmp_path / "run.json")
+    assert check.equal
+    assert check.notes[0].endswith("has other bytes, but the same values in the columns assessed")
+
+
+def test_files_beside_the_receipt_are_read_before_those_at_the_old_place(folder, tmp_path_factory):
+    for inside in (".", "tables"):
+        copy = tmp_path_factory.mktemp("copy")
+        (copy / inside).mkdir(exist_ok=True)
+        for file in folder.iterdir():
+            (copy / inside / file.name).write_bytes(file.read_bytes())
+        (copy / inside / "run.json").rename(copy / "run.json")
+        spoil(copy, lambda data, inside=inside: [
+            entry.update(path=f"{inside}/{entry['path']}", absolute=str(folder / entry["path"]))
+            for entries in data["files"].values() for entry in entries
+        ])  # fmt: skip
+        assert receipt.verify(copy / "run.json").equal
+        people(120, 9).select(COLUMNS).write_csv(copy / inside / "train.csv")
+        check = receipt.verify(copy / "run.json")
+        assert not check.equal
+        assert check.read[0] == f"train: {copy / inside / 'train.csv'}".replace("/./", "/")
+        assert check.to_dict()["read"] == list(check.read)
+        (copy / inside / "train.csv").unlink()
+        check = receipt.verify(copy / "run.json")
+        assert check.equal
+        assert check.read[0] == f"train: {folder / 'train.csv'}"
+
+
+def test_places_are_kept_as_seen_from_the_receipt(tmp_path, monkeypatch):
+    tree = tmp_path / "tree"
+    for part, seed in (("one", 1), ("two", 2)):
+        (tree / part).mkdir(parents=True)
+        people(120, seed).select(COLUMNS).write_csv(tree / part / "data.csv")
+    files = [tree / part / "data.csv" for part in ("one", "two")]
+    made = receipt.of(assess(*files, measures=MEASURES[:1]), *files)
+    monkeypatch.chdir(tree)
+    made.write("one/run.json")
+    tree.rename(tmp_path / "moved")
+    check = receipt.verify(tmp_path / "moved" / "one" / "run.json")
+    assert check.equal, "files of one name in two folders are told apart"
+    assert [text.partition("moved/")[2] for text in check.read] == ["one/data.csv", "two/data.csv"]
+
+
+def test_no_findings_are_nothing_to_verify(folder):
+    spoil(folder, lambda data: data["assessment"].update(findings=[], verdicts=[]))
+    spoil(folder, lambda data: data.update(policy=None))
+    with pytest.raises(DataError, match="it holds no findings"):
+        receipt.verify(folder / "run.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("exchangeability_p_value", 0.123),
+        ("warnings", ["holdout: is not fresh."]),
+        ("notes", ["synthetic: 3 values of 'age' outside the range of training."]),
+    ],
+)
+def test_the_check_of_the_holdout_the_warnings_and_the_notes_are_compared(folder, name, changed):
+    spoil(folder, lambda data: data["assessment"]["provenance"].update({name: changed}))
+    check = receipt.verify(folder / "run.json")
+    assert not check.equal
+    assert [d.what.split()[0] for d in check.checks] == [name]
+    assert not check.findings
+    assert check.to_dict()["checks"][0]["where"] == "checks"
+
+
+def test_notes_of_a_finding_are_compared(folder):
+    spoil(folder, lambda data: finding(data).update(note="All is well."))
+    assert [d.what for d in receipt.verify(folder / "run.json").findings] == ["note"]
+
+
+def test_what_was_proposed_need_not_be_proposed_again(tmp_path):
+    files = [tmp_path / "train.csv", tmp_path / "synthetic.csv"]
+    for seed, file in enumerate(files):
+        people(120, seed).select(COLUMNS).write_csv(file)
+    result = assess(*files, keys="auto", sensitive="all", measures=MEASURES[:1])
+    assert [note.split(":")[0] for note in result.provenance["notes"][:2]] == [
+        "keys = auto",
+        "sensitive = all",
+    ]
+    receipt.of(result, *files).write(tmp_path / "run.json")
+    check = receipt.verify(tmp_path / "run.json")
+    assert check.equal, check.to_dict()
+
+
+def test_rules_with_the_same_words_are_told_apart():
+    passed, failed = ({"rule": "m: at most 0.123457", "outcome": o} for o in ("PASS", "FAIL"))
+    found = differences.of_verdicts([passed, failed], [failed, failed])
+    assert [(d.what, d.before, d.now) for d in found] == [
+        ("rule 1, m: at most 0.123457", "PASS", "FAIL")
+    ]
+    found = differences.of_verdicts([passed, failed], [failed])
+    assert [(d.before, d.now) for d in found] == [("PASS", "FAIL"), ("FAIL", None)]
+    other = {**passed, "rule": "n: at most 1"}
+    (found,) = differences.of_verdicts([passed], [other])
+    assert (found.before, found.now) == ("PASS (m: at most 0.123457)", "PASS (n: at most 1)")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,10 +14,12 @@ import polars as pl
 import pytest
 
 from people import people
+from understudy import policy as policies
 from understudy import receipt
 from understudy.assessment import Assessment
 from understudy.errors import DataError, OptionError
-from understudy.release import folders, gate, release, stages
+from understudy.measures import MEASURES
+from understudy.release import asked, folders, gate, release, stages
 from understudy.tables import read_marker
 
 MEASURE = "fidelity.hellinger"
@@ -308,9 +312,121 @@ def test_what_is_there_is_never_overwritten(home, short):
         run(out="third")
     shutil.rmtree("third.unfinished")
     assert run(out="third").outcome == "PASS"
-    for inside in ("new", "new/steward", "."):
+    for inside in ("new", "new/steward", ".", "/", "other/../new/steward", "new.unfinished"):
         with pytest.raises(OptionError, match="holds real rows"):
             run(out="new", steward_out=inside)
+    with pytest.raises(OptionError, match="holds real rows"):
+        run(out="q.unfinished", steward_out="q")
+    Path("room").mkdir()
+    Path("door").symlink_to("room")
+    with pytest.raises(OptionError, match="holds real rows"):
+        run(out="room/new", steward_out="door/new/steward")
+    assert not list(Path("room").iterdir())
+
+
+@pytest.mark.parametrize("name", ["out", "out-steward", "out-steward.unfinished", "out.unfinished"])
+def test_a_link_to_nowhere_is_noticed_before_any_work(home, monkeypatch, name):
+    monkeypatch.setattr(stages, "synthesize", lambda *_: pytest.fail("work was begun"))
+    Path(name).symlink_to("nowhere")
+    with pytest.raises((OptionError, DataError)):
+        run()
+    assert names(".") == {"real.csv", "pass.toml", "fail.toml", name}
+
+
+def test_only_what_was_made_for_copying_is_removed(home, short, monkeypatch):
+    Path("out.unfinished").mkdir()
+    Path("out.unfinished/README.md").write_text("mine, though it is called as yours is")
+    with pytest.raises(DataError, match="in the way"):
+        run()
+    assert Path("out.unfinished/README.md").read_text().startswith("mine")
+    shutil.rmtree("out.unfinished")
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", lambda *_, **more: None)  # killed: nobody cleans up
+        patch.setattr(folders, "put_in_place", lambda folder, to: (
+            folder.rename(to) if to.name == "out-steward" else stop()
+        ))  # fmt: skip
+        with pytest.raises(KeyboardInterrupt):
+            run()
+    assert Path("out.unfinished/out/README.md").is_file()
+    assert run().folder == Path("out")
+    assert names("out") == HANDED
+    assert not Path("out.unfinished").exists()
+
+
+def test_a_hand_over_that_fails_leaves_no_half_copy(home, short, monkeypatch):
+    def late(folder, to, put=folders.put_in_place):
+        if to.name == "out":
+            Path("out").write_text("somebody was faster")
+        put(folder, to)
+
+    monkeypatch.setattr(folders, "put_in_place", late)
+    with pytest.raises(DataError, match="cannot be put in place"):
+        run()
+    assert not Path("out.unfinished").exists()
+    assert Path("out").read_text() == "somebody was faster"
+
+
+def test_two_runs_do_not_share_a_folder(home, short, monkeypatch):
+    said = []
+
+    def other(work, progress):
+        for more in ({}, {"steward_out": "elsewhere"}, {"out": "b", "steward_out": "out-steward"}):
+            with pytest.raises(DataError, match="another run is at work on it") as caught:
+                run(**more)
+            said.append(caught.value.hint)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stages, "synthesize", other)
+        patch.setattr(stages, "judge", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run()
+    assert said == ["wait until it has ended, or name another folder (--out)"] * 3
+    Path(".understudy-out.lock").touch()  # left by a run that was killed
+    assert run().outcome == "PASS"
+    assert names(".") == {"real.csv", "pass.toml", "fail.toml", "out", "out-steward"}
+
+
+def test_what_the_steward_keeps_is_for_its_owner(home, short):
+    run()
+    files = [path for path in Path("out-steward").rglob("*") if path.is_file()]
+    assert {oct(path.stat().st_mode)[-3:] for path in files} == {"600"}
+    free = Path("free")
+    free.touch()
+    for path in Path("out").iterdir():
+        assert path.stat().st_mode == free.stat().st_mode, "what is handed over can be read"
+
+
+def test_levels_of_every_column_that_rules_name_are_measured(home, short):
+    side = pl.Series(["left", "right"] * 300)
+    people(600, 1).select(*COLUMNS, side=side).write_csv("real.csv")
+    rules = [f'measure = "{MEASURE}"\nupper = 1\nby = "{by}"' for by in ("sex", "side", "sex")]
+    Path("levels.toml").write_text("".join(f"[[rule]]\n{rule}\n" for rule in rules))
+    decision = run("levels.toml")
+    assert decision.outcome == "PASS", decision.assessment.verdicts
+    parts = {part.name for part in decision.assessment[MEASURE].parts}
+    assert {"sex = f", "sex = m", "side = left", "side = right"} <= parts
+    assert json.loads(Path("out-steward/plan.json").read_text())["by"] == ["sex", "side"]
+    assert receipt.verify("out-steward/receipt.json").equal
+    rules = policies.read(Path("levels.toml"), MEASURES)
+    assert asked.level_columns(["half", "sex"], rules) == ["half", "sex", "side"]
+    assert asked.level_columns("half", rules) == ["half", "sex", "side"]
+
+
+@pytest.mark.parametrize("modules", ["first", "after", "never"])
+def test_the_names_of_the_package_can_be_called_whatever_was_imported(home, modules):
+    loaded = "import understudy.release, understudy.benchmark"
+    lines = {
+        "first": [loaded, "import understudy as us"],
+        "after": ["import understudy as us", loaded],
+        "never": ["import understudy as us"],
+    }[modules]
+    for call in ("us.release('none.csv', 'pass.toml', 'out')",
+                 "us.benchmark('none.csv', methods=['flip'])") * 2:  # fmt: skip
+        lines += ["try:", f"    {call}", "except us.UnderstudyError as error:", "    print(error)"]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.count("none.csv") == 4, done.stderr
 
 
 def test_no_space_and_no_rights_are_said(home, short, monkeypatch):
@@ -345,6 +461,10 @@ def test_no_space_and_no_rights_are_said(home, short, monkeypatch):
         ({"holdout_share": 1.5}, "holdout = 1.5"),
         ({"measures": ["fidelitty"]}, "there is no measure"),
         ({"group": "huose"}, "no column 'huose'"),
+        ({"by": "income"}, "by: 'income' is no category"),
+        ({"by": ["sex", "age"]}, "by: "),
+        ({"by": "town"}, "by: no level of 'town' has 100 rows"),
+        ({"by": "sxe"}, "by: there is no column 'sxe'"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_any_work(home, more, message):

@@ -32,11 +32,12 @@ def assessed(**more):
 def test_levels_are_measured_alone_and_small_ones_left_out_unnamed():
     result = assessed(by="sex")
     parts = {p.name: p for p in result["fidelity.total_variation"].parts}
-    assert {name for name in parts if name.startswith("sex = ")} == {"sex = f", "sex = m"}
+    split = {name for name in parts if name.startswith("sex = ")}
+    assert split == {"sex = f", "sex = m", "sex = 1 level not measured alone"}
     women, men = parts["sex = f"], parts["sex = m"]
     assert men.interval[0] > men.reference
     assert women.value < men.value
-    assert result.provenance["by"] == "sex"
+    assert result.provenance["by"] == ["sex"]
     assert any("1 of 3 levels" in note for note in result.provenance["notes"])
 
 
@@ -91,3 +92,31 @@ def test_a_foreign_message_gives_no_value_away():
     comparison = compare_tables(people(50, 0), people(50, 1))
     note = run(broken, comparison).note
     assert note == "ValueError: could not convert … to float, found … at …"
+
+
+def test_several_columns_split_one_after_the_other():
+    parts = [p.name for p in assessed(by=["sex", "job", "sex"])["fidelity.total_variation"].parts]
+    assert [name for name in parts if " = " in name] == [
+        "sex = f", "sex = m", "sex = 1 level not measured alone", "job = a", "job = b",
+    ]  # fmt: skip
+
+
+def test_a_level_that_the_synthetic_table_lost_is_no_pass():
+    from understudy.policy import loads
+
+    lost = people(1000, 1).filter(pl.col("sex") != "m")
+    result = assess(
+        people(1000, 0), lost, measures=["fidelity.total_variation"], options=FAST, by="sex"
+    )
+    rule = '[[rule]]\nmeasure = "fidelity.total_variation"\nby = "sex"\nupper = 0.9'
+    (verdict,) = loads(rule).judge([f.to_dict() for f in result])
+    assert verdict.outcome == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", -3, float("nan"), True])
+def test_an_epsilon_that_is_no_number_is_not_taken(epsilon):
+    from understudy.tables import Marker
+
+    marker = Marker.from_json(Marker("bayes", 10, epsilon=epsilon).to_json())
+    assert marker.epsilon is None
+    assert Marker.from_json(Marker("bayes", 10, epsilon=0.5).to_json()).epsilon == 0.5

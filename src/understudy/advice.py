@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from understudy.synthesizers import SYNTHESIZERS
@@ -10,13 +11,26 @@ DRIVERS = 3
 MANY = 100
 
 
+@dataclass(frozen=True)
+class Missed:
+    """The numbers that a rule was decided on.
+
+    ``side`` is 1 where the interval must lie at or below the bound, -1 where at or above.
+    """
+
+    value: float | None
+    interval: tuple[float, float]
+    bound: float
+    side: int
+
+
 def next_steps(
     finding: Mapping[str, Any] | None,
     provenance: Mapping[str, Any],
     *,
     measure: str,
     outcome: str,
-    bound: float | None = None,
+    missed: Missed | None = None,
 ) -> tuple[str, ...]:
     """Say in sentences what could change a verdict, or help to understand it.
 
@@ -28,8 +42,8 @@ def next_steps(
         As in the JSON contract.
     measure, outcome : str
         What the rule is about, and FAIL or INCONCLUSIVE.
-    bound : float, optional
-        The bound that was not kept to, in the unit of the value.
+    missed : Missed, optional
+        What the rule was decided on, where there was an interval.
 
     Examples
     --------
@@ -42,7 +56,11 @@ def next_steps(
         return ("Give what it needs, as its note says, and assess again.",)
     if finding["status"] == "failed":
         return ("Its note says why it failed: mend the tables or the options and assess again.",)
-    steps = [_rows_needed(finding, provenance, bound)] if outcome == "INCONCLUSIVE" else []
+    steps = []
+    if missed is None:
+        steps.append("There is no interval to decide on: see why, and measure what is missing.")
+    elif outcome == "INCONCLUSIVE":
+        steps.append(_rows_needed(missed, provenance))
     if finding.get("reference") is None and not provenance.get("holdout"):
         steps.append("Give a holdout: without one there is no reference (understudy split).")
     steps.append(_drivers(finding))
@@ -51,32 +69,24 @@ def next_steps(
     return tuple(filter(None, steps))
 
 
-def _rows_needed(
-    finding: Mapping[str, Any], provenance: Mapping[str, Any], bound: float | None
-) -> str:
+def _rows_needed(missed: Missed, provenance: Mapping[str, Any]) -> str:
     """Say how many times the rows would narrow the interval enough, if the value stays."""
-    ends, value = finding.get("interval"), finding.get("value")
-    if not ends or None in ends or value is None:
+    value, (low, high) = missed.value, missed.interval
+    if value is None:
         return ""
-    if bound is None or value == bound:
-        return "More holdout and synthetic rows would narrow the interval."
-    side = ends[1] - value if value < bound else value - ends[0]
-    times = (side / abs(value - bound)) ** 2
-    if not math.isfinite(times) or times <= 1:
-        return ""
-    kept = "keeps to" if _keeps(finding, bound) else "breaks"
-    start = f"The value itself {kept} the bound, but its interval is too wide to tell: "
+    room = missed.side * (missed.bound - value)
+    below = room > 0 if missed.side > 0 else room <= 0
+    reach = high - value if below else value - low
+    start = (
+        f"The value itself {'keeps to' if room >= 0 else 'breaks'} the bound, but its interval is "
+        "too wide to tell: "
+    )
+    times = math.inf if room == 0 else (reach / room) ** 2
     if times > MANY:
         return f"{start}it lies so near the bound that no number of rows at hand will tell."
     held = (provenance.get("holdout") or {}).get("rows")
     rows = f" (about {_round(times * held):,} holdout rows)" if held else ""
     return f"{start}about {times:.1f} times as many rows in every table{rows} would decide it."
-
-
-def _keeps(finding: Mapping[str, Any], bound: float) -> bool:
-    higher = finding.get("better") == "higher"
-    value: float = finding["value"]
-    return value >= bound if higher else value <= bound
 
 
 def _round(number: float) -> int:

@@ -2,29 +2,27 @@
 
 import dataclasses
 import json
-import platform
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from understudy._version import __version__
+from understudy.advisor import resolve
 from understudy.comparison import Comparison, Progress, compare_tables, silent
 from understudy.errors import OptionError
 from understudy.findings import Finding
 from understudy.measures import MEASURES, choose
 from understudy.measures.exchangeability import exchangeability
-from understudy.running import check_options, run, run_by_level, subgroups
+from understudy.provenance import provenance
+from understudy.running import Levels, check_options, run, run_by_level, subgroups
 from understudy.schema import near
-from understudy.tables import Marker, read_marker, whole_file
+from understudy.tables import Marker, Table, read_marker, write_text
 
 CONTRACT = 1
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "polars", "numba")
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class Assessment:
         """Give the assessment as JSON, and write it to a file if a path is given."""
         text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         if path is not None:
-            _write(text + "\n", Path(path))
+            write_text(text + "\n", Path(path))
         return text
 
     def to_html(
@@ -84,30 +82,29 @@ class Assessment:
     ) -> str:
         """Give the report as one HTML file, and write it to a file if a path is given.
 
-        The steward's edition lists single records too; it is not to be shared.
+        The steward's edition lists single records too: its file is for its owner alone.
         """
         from understudy.report import html
 
         register = self.register().to_dicts() if steward else None
         text = html.render(self.to_dict(), cards(), title=title, register=register)
         if path is not None:
-            _write(text, Path(path))
+            write_text(text, Path(path), for_owner=steward)
         return text
 
     def register(self) -> pl.DataFrame:
-        """List single records at risk, for the steward alone; never part of what is shared."""
+        """List single records at risk, for the steward alone; never part of what is shared.
+
+        Rows are numbered from 1, as people count the rows of a file.
+        """
         found = [f.register for f in self.findings if f.register is not None]
-        return pl.concat(found, how="diagonal") if found else pl.DataFrame()
+        listed = pl.concat(found, how="diagonal") if found else pl.DataFrame()
+        return listed.with_columns(pl.col("^(training|synthetic)_row$") + 1)
 
     def _repr_html_(self) -> str:
         from understudy.report import notebook
 
         return notebook.render(self.to_dict(), cards())
-
-
-def _write(text: str, path: Path) -> None:
-    with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
 
 
 def cards() -> dict[str, dict[str, Any]]:
@@ -120,11 +117,11 @@ def assess(
     synthetic: Any,
     *,
     holdout: Any = None,
-    keys: Sequence[str] = (),
-    sensitive: Sequence[str] = (),
+    keys: Sequence[str] | str = (),
+    sensitive: Sequence[str] | str = (),
     target: str | None = None,
     aligned: bool = False,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     measures: Iterable[str] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     schema: Any = None,
@@ -139,14 +136,15 @@ def assess(
         The rows the generator saw, its output (a list: replicates of one release), and fresh
         real rows that it never saw.
     keys, sensitive, target : names of columns
-        What an attacker knows, what must not be learnt, what is to be predicted.
+        What an attacker knows, what must not be learnt, what is to be predicted. Keys may be
+        "auto" (proposed by the advisor), sensitive columns "all" (all but the keys).
     aligned : bool
         Row i of the synthetic table stands for person i of the training table. Files that
         understudy marked as such need no word about it.
-    by : name of a column, optional
-        Measure also the rows of each of its levels by themselves, as parts of the findings.
+    by : name of a column, or several, optional
+        Measure also the rows of each of their levels by themselves, as parts of the findings.
     measures : names, prefixes or "all", optional
-        The default set needs no keys.
+        By default all that need no more than the roles given: without keys, none that needs keys.
     options : mapping, optional
         Options by name of the measure: ``{"fidelity.hellinger": {"bins": 20}}``.
     schema : Schema or path, optional
@@ -164,18 +162,20 @@ def assess(
     >>> result["fidelity.hellinger"].value
     0.0
     """
-    chosen = choose(measures)
+    given = {"keys": keys, "sensitive": sensitive, "target": target}
+    chosen = choose(measures, given=[role for role, names in given.items() if names])
     options = options or {}
     if progress is not silent:
         progress = _first_run(progress)
     check_options(options)
+    real = Table.of(train, schema, name="training table").with_rows()
+    known, learnt, proposed = resolve(real, keys, sensitive)
     comparison = compare_tables(
-        train,
+        real,
         synthetic,
         holdout,
-        schema=schema,
-        keys=tuple(keys),
-        sensitive=tuple(sensitive),
+        keys=known,
+        sensitive=learnt,
         target=target,
         aligned=aligned,
         options=options,
@@ -184,35 +184,51 @@ def assess(
     )
     markers = _markers(synthetic)
     comparison, said = _as_marked(comparison, markers)
-    levels = None if by is None else subgroups(comparison, by)
-    seconds: dict[str, float] = {}
-    checked: dict[str, Any] = {"warnings": []}
-    fresh = True
-    if comparison.has_holdout:
-        start = time.perf_counter()
-        check = exchangeability(comparison)
-        checked = {"warnings": list(check.warnings), "exchangeability_p_value": check.p_value}
-        fresh = check.fresh
-        seconds["exchangeability"] = round(time.perf_counter() - start, 3)
-    findings = []
+    columns = [by] if isinstance(by, str) else list(by or ())
+    levels = [subgroups(comparison, column) for column in dict.fromkeys(columns)]
+    fresh, checked, spent = check_holdout(comparison)
+    findings, seconds = measure_all(comparison, chosen, fresh=fresh, levels=levels)
+    progress("done", len(chosen), len(chosen))
+    key = secrets.token_bytes(32)
+    told = {**provenance(comparison, key), **_made(markers), **checked}
+    told["seconds"] = {**spent, **seconds}
+    told["notes"] = [*proposed, *said, *told["notes"]]
+    if levels:
+        told["by"] = [split.by for split in levels]
+        told["notes"] += [note for split in levels for note in split.notes]
+    return Assessment(tuple(findings), told, key=key)
+
+
+def check_holdout(comparison: Comparison) -> tuple[bool, dict[str, Any], dict[str, float]]:
+    """Ask whether the holdout is fresh; say what the provenance tells of it, and the seconds."""
+    if not comparison.has_holdout:
+        return True, {"warnings": []}, {}
+    start = time.perf_counter()
+    check = exchangeability(comparison)
+    told = {"warnings": list(check.warnings), "exchangeability_p_value": check.p_value}
+    return check.fresh, told, {"exchangeability": round(time.perf_counter() - start, 3)}
+
+
+def measure_all(
+    comparison: Comparison, chosen: Sequence[str], *, fresh: bool, levels: Sequence[Levels] = ()
+) -> tuple[list[Finding], dict[str, float]]:
+    """Run measures on all rows, and on each of the levels; give the findings and the seconds."""
+    findings, seconds = [], {}
+    alone = comparison if fresh else dataclasses.replace(comparison, holdout=None, _kept={})
     for number, name in enumerate(chosen):
-        progress(name, number, len(chosen))
+        comparison.progress(name, number, len(chosen))
         start = time.perf_counter()
         card = MEASURES[name].card
         if not fresh and "holdout" in card.needs:
             findings.append(card.not_applicable(NOT_FRESH))
         else:
-            found = run(MEASURES[name], comparison)
-            findings.append(run_by_level(MEASURES[name], found, levels) if levels else found)
+            # who stands in training is no control for what training discloses
+            found = run(MEASURES[name], alone if card.family == "privacy" else comparison)
+            for split in levels:
+                found = run_by_level(MEASURES[name], found, split)
+            findings.append(found)
         seconds[name] = round(time.perf_counter() - start, 3)
-    progress("done", len(chosen), len(chosen))
-    key = secrets.token_bytes(32)
-    provenance = {**_provenance(comparison, seconds, key), **_made(markers), **checked}
-    provenance["notes"] = [*said, *provenance["notes"]]
-    if levels is not None:
-        provenance["by"] = by
-        provenance["notes"] += levels.notes
-    return Assessment(tuple(findings), provenance, key=key)
+    return findings, seconds
 
 
 def _markers(synthetic: Any) -> list[Marker | None]:
@@ -266,37 +282,3 @@ NOT_FRESH = (
     "Holdout rows stand in training, so they are no control: nothing can be told by comparing with "
     "them. Give real rows that the generator never saw."
 )
-
-
-def _plain_option(value: Any) -> Any:
-    return getattr(value, "__qualname__", str(value)) if callable(value) else value
-
-
-def _provenance(comparison: Comparison, seconds: Mapping[str, float], key: bytes) -> dict[str, Any]:
-    def described(source: Any) -> dict[str, Any]:
-        columns = len(comparison.schema)
-        return {"rows": source.height, "columns": columns, "hash": source.digest(key)}
-
-    return {
-        "understudy": __version__,
-        "python": platform.python_version(),
-        "libraries": {library: metadata.version(library) for library in LIBRARIES},
-        "seed": comparison.seed,
-        "options": {
-            name: {option: _plain_option(value) for option, value in given.items()}
-            for name, given in comparison.options.items()
-        },
-        "keys": list(comparison.keys),
-        "sensitive": list(comparison.sensitive),
-        "target": comparison.target,
-        "aligned": comparison.aligned,
-        "train": described(comparison.train),
-        "synthetic": [described(source) for source in comparison.synthetic],
-        "holdout": None if comparison.holdout is None else described(comparison.holdout),
-        "left_out": [
-            {"column": column.name, "kind": column.kind, "why": column.why}
-            for column in comparison.schema.left_out
-        ],
-        "notes": comparison.notes(),
-        "seconds": dict(seconds),
-    }

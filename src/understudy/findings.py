@@ -46,7 +46,11 @@ class Card:
     opening : str
         How a sentence on the finding begins, such as "This copying detector reads".
     needs : tuple of str
-        What a comparison must have: ``holdout``, ``keys``, ``sensitive``, ``target``, ``fit``.
+        What a comparison must have: ``holdout``, ``keys``, ``sensitive``, ``target``, ``fit``,
+        ``aligned``.
+    together : bool
+        The measure looks at all replicates at once; otherwise each is measured and the findings
+        are averaged.
     """
 
     name: str
@@ -61,6 +65,7 @@ class Card:
     threat: str = ""
     opening: str = ""
     needs: tuple[str, ...] = ()
+    together: bool = False
 
     def __post_init__(self) -> None:
         if self.family == "privacy" and not self.threat:

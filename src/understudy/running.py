@@ -15,10 +15,13 @@ from understudy.schema import near
 
 SMALLEST = 100
 MOST_LEVELS = 50
-HOW_TO_HOLDOUT = (
-    " A holdout is real rows that the generator never saw: split them off before synthesis "
-    "(understudy split), then give them here (--holdout). Nothing is guessed without it."
-)
+FEW = f"have fewer than {SMALLEST} rows in a table and were not measured alone"
+HOW_TO = {
+    "holdout": " A holdout is real rows that the generator never saw: split them off before "
+    "synthesis (understudy split), then give them here (--holdout). Nothing is guessed without it.",
+    "aligned": " Rows are aligned where row i of every synthetic table stands for person i of "
+    "training, as in partially synthetic data: say so (--aligned) if it is true.",
+}
 VALUES = re.compile(r"""'[^']*'|`[^`]*`|"[^"]*"|\d[\d.,:-]*""")
 
 
@@ -27,10 +30,12 @@ def run(measure: Measure, comparison: Comparison) -> Finding:
     card = measure.card
     absent = [need for need in card.needs if not getattr(comparison, need)]
     if absent:
-        how = HOW_TO_HOLDOUT if "holdout" in absent else ""
+        how = "".join(HOW_TO[need] for need in absent if need in HOW_TO)
         return card.not_applicable(f"This needs {' and '.join(map(_named, absent))}.{how}")
     options = comparison.options.get(card.name, {})
     try:
+        if card.together:
+            return measure(comparison, **options)
         return average(
             [measure(comparison.replicate(i), **options) for i in range(len(comparison.synthetic))]
         )
@@ -46,15 +51,22 @@ def run(measure: Measure, comparison: Comparison) -> Finding:
 
 
 def _named(need: str) -> str:
-    words = {"holdout": "a holdout", "target": "a target", "fit": "a generator"}
+    words = {
+        "holdout": "a holdout",
+        "target": "a target",
+        "fit": "a generator",
+        "aligned": "aligned rows",
+    }
     return words.get(need, f"{need} columns")
 
 
 @dataclass(frozen=True)
 class Levels:
-    """The rows of each level of a column, compared by themselves, and what was left out."""
+    """The rows of each level of a column, compared by themselves, and how many were left out."""
 
+    by: str
     parts: Mapping[str, Comparison]
+    left_out: int
     notes: list[str]
 
 
@@ -75,20 +87,13 @@ def subgroups(comparison: Comparison, by: str) -> Levels:
         if min(part.height(table) for table in part.tables) >= SMALLEST
     }
     few = len(split) - len(kept)
-    notes = (
-        []
-        if not few
-        else [
-            f"{few} of {len(split)} levels of '{by}' have fewer than "
-            f"{SMALLEST} rows in a table and were not measured alone."
-        ]
-    )
+    notes = [f"{few} of {len(split)} levels of '{by}' {FEW}."] if few else []
     if not kept:
         raise OptionError(
             f"by: no level of '{by}' has {SMALLEST} rows in every table",
             hint="name a column with larger groups",
         )
-    return Levels(kept, notes)
+    return Levels(by, kept, few, notes)
 
 
 def run_by_level(measure: Measure, found: Finding, levels: Levels) -> Finding:
@@ -100,6 +105,10 @@ def run_by_level(measure: Measure, found: Finding, levels: Levels) -> Finding:
         alone = run(measure, comparison)
         rows = {"rows": float(comparison.height("synthetic"))}
         parts.append(Part(name, alone.value, alone.reference, rows, interval=alone.interval))
+    if levels.left_out:
+        # no number, and so no pass: a group that the synthetic table lost must not go unnoticed
+        some = "1 level" if levels.left_out == 1 else f"{levels.left_out} levels"
+        parts.append(Part(f"{levels.by} = {some} not measured alone", None))
     return dataclasses.replace(found, parts=(*found.parts, *parts))
 
 

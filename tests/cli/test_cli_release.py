@@ -2,6 +2,7 @@
 
 import json
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -39,10 +40,24 @@ def test_release_and_verify(folder):
     assert lines[1] == "wrote out: to hand over"
     assert "for the steward alone" in lines[2]
     done = understudy("verify", "out-steward/receipt.json", cwd=folder)
-    assert (done.returncode, done.stdout) == (0, "EQUAL: 1 finding compared exactly\n")
+    *read, last = done.stdout.splitlines()
+    assert (done.returncode, last) == (0, "EQUAL: 1 finding compared exactly")
+    kept = folder / "out-steward"
+    assert read == [
+        f"  read train: {kept / 'train.parquet'}",
+        f"  read synthetic: {kept / 'candidate' / 'synthetic.csv'}",
+        f"  read holdout: {kept / 'holdout.parquet'}",
+    ]
     again = release(folder, "pass.toml", "out")
     assert again.returncode == 2
     assert "never overwritten" in again.stderr
+
+
+def test_by_takes_several_columns(folder):
+    done = release(folder, "pass.toml", "by", "--by", "sex,income")
+    assert done.returncode == 2
+    assert "by: " in done.stderr
+    assert not list(folder.glob("by*"))
 
 
 def test_fail(folder):
@@ -59,9 +74,13 @@ def test_assess_receipt_and_verify(folder):
     people(200, 2).write_csv(folder / "a.csv")
     done = understudy(
         "assess", "real.csv", "a.csv", "--measures", "fidelity.hellinger", "--receipt", "run.json",
-        "--policy", "pass.toml", "--json", "a.json", "--html", "a.html", "--by", "sex", cwd=folder,
+        "--policy", "pass.toml", "--json", "a.json", "--html", "a.html", "--by", "sex",
+        "--register", "a.parquet", "--steward-html", "steward.html", cwd=folder,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    for name in ("run.json", "a.parquet", "steward.html"):
+        assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
+    assert (folder / "a.html").stat().st_mode == (folder / "real.csv").stat().st_mode
     assert "wrote run.json (key and paths: do not share it)" in done.stderr
     data = json.loads((folder / "run.json").read_text())
     for shared in ("a.json", "a.html"):

@@ -31,16 +31,26 @@ QUICK = {
     for name, measure in MEASURES.items()
 }
 TARGET = "sex"
+ROLES = {"keys": ("age", "town"), "sensitive": ("income", "children"), "target": TARGET}
+ALIGNED = ["privacy.match_rate"]  # needs rows that are persons: it has laws of its own
+
+
+def roles(columns) -> dict:
+    """Give the roles that a table has columns for."""
+    kept = {role: tuple(n for n in ROLES[role] if n in columns) for role in ("keys", "sensitive")}
+    return {**kept, "target": TARGET if TARGET in columns else None}
 
 
 def one(name: str, train, synthetic, holdout=None, **more) -> Finding:
-    more = {"target": TARGET if TARGET in train.columns else None, **more}
+    more = {**roles(train.columns), **more}
     result = us.assess(train, synthetic, holdout=holdout, measures=[name], options=QUICK, **more)
     return result[name]
 
 
 def same(a: Finding, b: Finding) -> None:
     assert a.status == b.status
+    if a.status != "ok":
+        return
     assert a.value == pytest.approx(b.value, rel=1e-6, abs=1e-12)
     assert a.reference == pytest.approx(b.reference, rel=1e-6, abs=1e-12)
     assert {p.name for p in a.parts} == {p.name for p in b.parts}
@@ -62,10 +72,14 @@ def test_column_order_does_not_matter(name, tables):
     same(one(name, **tables), one(name, **turned))
 
 
+@pytest.fixture(scope="module")
+def among(tables) -> us.Assessment:
+    return us.assess(**tables, seed=7, measures=["all"], options=QUICK, **ROLES)
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_same_seed_same_bytes_whatever_else_runs(name, tables):
+def test_same_seed_same_bytes_whatever_else_runs(name, tables, among):
     alone = json.dumps(one(name, **tables, seed=7).to_dict())
-    among = us.assess(**tables, seed=7, measures=["all"], options=QUICK, target=TARGET)
     assert json.dumps(among[name].to_dict()) == alone
 
 
@@ -118,7 +132,7 @@ def test_a_copy_of_training_is_best_in_fidelity(name, tables):
     assert not copy.flagged
 
 
-@pytest.mark.parametrize("name", PRIVACY)
+@pytest.mark.parametrize("name", [name for name in PRIVACY if name not in ALIGNED])
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_a_copy_of_training_is_flagged_in_privacy(name, tables, shuffle):
     copy = tables["train"].sample(fraction=1, shuffle=shuffle, seed=2)
@@ -131,7 +145,7 @@ def test_fresh_real_rows_agree_with_the_reference(name):
     flags, splits = 0, 10 if "iterations" in QUICK[name] else 20
     for seed in range(splits):
         parts = [people(ROWS, 1000 + 3 * seed + i) for i in range(3)]
-        comparison = compare_tables(*parts, options=QUICK, target=TARGET)
+        comparison = compare_tables(*parts, options=QUICK, **ROLES)
         flags += bool(run(MEASURES[name], comparison).flagged)
     from scipy.stats import binom
 

@@ -5,11 +5,16 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import understudy as us
 from understudy.comparison import compare_tables
+from understudy.engines import MemorySource
 from understudy.measures import MEASURES
+from understudy.measures.fidelity.moments import shown
 from understudy.running import run
+from understudy.tables import Table
 
 
 def test_total_variation_by_hand():
@@ -61,6 +66,63 @@ def test_moments_equal_spearman_of_means_and_deviations():
         for t in (train, synthetic)
     ]
     assert found.value == pytest.approx(spearmanr(*lists).statistic)
+
+
+def real(values: list[float]) -> MemorySource:
+    return MemorySource(Table.of(pl.DataFrame({"x": pl.Series(values, dtype=pl.Float64)})))
+
+
+def test_real_moments_are_rounded_by_their_spread():
+    def spread(rows: int) -> np.ndarray:
+        drawn = np.random.default_rng(2).normal(size=rows)
+        return (drawn - drawn.mean()) / drawn.std() * 12.345
+
+    assert shown(real(spread(5000) + 1971.2345), "x") == (1971.2, 12.3)
+    assert shown(real(spread(5000) + 0.01234), "x") == (0.0, 12.3)
+    assert shown(real(1e6 * spread(5000) + 123_456), "x") == (1e5, 12.3e6)
+    assert shown(real(spread(40) + 1971.2345), "x") == (1971.0, 12.0)  # no finer than 12.3 / 40
+
+
+def test_real_moments_of_few_records_are_withheld():
+    bulk = np.random.default_rng(3).normal(0, 1, 300)
+    for few in ([1e6], [1e6, -1e6], [1e3] * 4):
+        assert shown(real([*bulk, *few]), "x") == (None, None)
+    assert shown(real([0.0] * 296 + [1.0] * 4), "x") == (None, None)  # a count of four
+    assert shown(real([0.0] * 280 + [1.0] * 20), "x") == (0.067, 0.249)
+    assert shown(real([1.0, 2.0] * 4), "x") == (None, None)
+    assert shown(real([1.0, 2.0] * 6), "x") == (1.5, 0.5)
+    assert shown(real([7.5] * 4), "x") == (None, None)
+    assert shown(real([7.5] * 5), "x") == (7.5, 0.0)
+
+
+@given(st.lists(st.integers(-1000, 1000).map(float), min_size=5, max_size=60))
+def test_shown_moments_leave_the_largest_uncertain(values):
+    """What all but the two largest contribute is at least the largest: p-percent with 100 %."""
+    mean, deviation = shown(real(values), "x")
+    spread = float(np.std(values))
+    if not deviation:
+        assert deviation is None or spread == 0
+        return
+    squares = np.sort((np.array(values) - np.mean(values)) ** 2)
+    assert squares[:-2].sum() >= squares[-1] * (1 - 1e-9)
+    unit = 10.0 ** math.ceil(math.log10(spread / len(values)))  # all but one known: n units apart
+    assert mean / unit == pytest.approx(round(mean / unit), abs=1e-6)
+    assert mean == pytest.approx(np.mean(values), abs=unit if unit > spread / 100 else spread / 100)
+
+
+def test_withheld_moments_are_named_and_the_value_stays():
+    rng = np.random.default_rng(4)
+    train = pl.DataFrame({f"c{i}": rng.normal(i, 1 + i, 200) for i in range(4)})
+    far = train.with_columns(c1=pl.when(pl.int_range(pl.len()) == 0).then(9e5).otherwise("c1"))
+    found = us.assess(far, train, holdout=far, measures=["fidelity.moments"])["fidelity.moments"]
+    parts = {part.name: part for part in found.parts}
+    assert parts["c1"].more["train_mean"] is parts["c1"].more["train_deviation"] is None
+    assert parts["c1"].reference is None
+    assert parts["c1"].value == pytest.approx(train["c1"].mean())
+    assert parts["c3"].more["train_mean"] == pytest.approx(train["c3"].mean(), abs=0.05)
+    assert found.note.endswith("few records make most of them: c1.")
+    assert found.reference == 1.0
+    assert found.value < 1.0
 
 
 def test_identical_matches_by_hand():

@@ -113,6 +113,47 @@ def test_dates_are_cut_by_the_calendar(days, expected):
     assert expected in shown(picture(column))
 
 
+def test_years_that_are_dates_are_named_unless_they_are_rare():
+    """1985 stands for 1985-01-01 here, which two records hold, as they do 1986 and 1988."""
+    years = [y for y in range(1980, 1995) for _ in range(2 if y in (1985, 1986, 1988) else 20)]
+    names = shown(picture([dt.date(year, 1, 1) for year in years]))
+    assert names[3:6] == ["1983", "1984 – below 1987", "1987 – below 1989"]
+    assert {"1985", "1986", "1988"}.isdisjoint(" ".join(names).split())
+
+
+def test_a_year_with_many_days_is_named_though_its_first_day_is_rare():
+    days = [dt.date(1960 + i // 30, 1 + i % 10, 1 + i % 28) for i in range(900)]
+    assert "1962 – 1963" in shown(picture(days))
+
+
+def test_years_that_are_all_rare_end_with_their_last_month():
+    years = [y for y in range(1950, 2000) for _ in range(3)]
+    names = shown(picture([dt.date(year, 1, 1) for year in years]))
+    assert len(names) > 10
+    assert names[1:3] == ["above 1951-12 – 1953-12", "above 1953-12 – 1955-12"]
+
+
+def heat_labels(column, bins: int = 10) -> list[str]:
+    table = pl.DataFrame({"day": column, "sex": ["f", "m"] * (len(column) // 2)})
+    rows = bivariate(compared(table), c=bins, **QUICK).tables["heat:day × sex"].rows
+    return list(dict.fromkeys(row[0] for row in rows))
+
+
+def test_periods_on_an_axis_hold_enough_records():
+    days = [dt.date(1960, 1, 1) + dt.timedelta(days=20 * i) for i in range(400)]
+    assert heat_labels(days)[:3] == ["≤ 1962", "1962 – 1964", "1964 – 1966"]
+    often, seldom = ([dt.date(1950 + i // n, 1, 1) for i in range(120)] for n in (6, 3))
+    assert heat_labels(often)[:3] == ["≤ 1951", "1951 – 1953", "1953 – 1955"]
+    assert heat_labels(seldom)[:2] == ["≤ 1950s", "1950s – 1960s"]
+
+
+@pytest.mark.parametrize("bins", [2, 5])
+def test_the_axis_of_six_records_is_not_cut(bins):
+    days = [dt.date(1950 + 7 * i, 1, 1) for i in range(6)]
+    assert heat_labels(days, bins) == ["all values"]
+    assert heat_labels([11.5, 12.5, 13.5, 15.0, 17.25, 19.0], bins) == ["all values"]
+
+
 def test_few_dates_are_not_cut_by_the_day():
     days = np.random.default_rng(6).integers(0, 20, 60)
     column = [dt.date(2024, 1, 1) + dt.timedelta(days=int(d)) for d in days]

@@ -11,13 +11,13 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import polars as pl
 
 from understudy._version import __version__
 from understudy.benchmark.result import Benchmark
+from understudy.calling import callable_as
 from understudy.comparison import Progress, silent, stream
 from understudy.engines import MemorySource
 from understudy.errors import DataError, OptionError
@@ -283,11 +283,4 @@ def _run(cell: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {"status": "failed", "reason": f"the process ended with {how}: {last}"}
 
 
-class _Callable(ModuleType):
-    """Importing ``understudy.benchmark`` puts the module in the place of ``us.benchmark``."""
-
-    def __call__(self, *tables: Any, **options: Any) -> Benchmark:
-        return benchmark(*tables, **options)
-
-
-sys.modules[__name__].__class__ = _Callable
+callable_as(benchmark, __name__)

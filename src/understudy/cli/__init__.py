@@ -13,6 +13,7 @@ from understudy.errors import UnderstudyError, interrupted
 
 COMMANDS = {
     "schema": "Say what the columns of a table are, and why.",
+    "keys": "Propose what an attacker may know and what must not be learnt.",
     "split": "Split real rows into training and holdout.",
     "synthesize": "Make a synthetic table.",
     "assess": "Say how faithful a synthetic table is and what it discloses.",

@@ -12,15 +12,17 @@ from understudy.cli import common
 @click.argument("train", type=common.FILE)
 @click.argument("synthetic", type=common.FILE, nargs=-1, required=True)
 @click.option("--holdout", type=common.FILE, help="Fresh real rows that the generator never saw.")
-@click.option("--keys", callback=common.names, metavar="A,B", help="What an attacker knows.")
-@click.option("--sensitive", callback=common.names, metavar="C,D", help="What must not be learnt.")
+@click.option("--keys", callback=common.names, metavar="A,B", help=common.KEYS)
+@click.option("--sensitive", callback=common.names, metavar="C,D", help=common.SENSITIVE)
 @click.option("--target", metavar="COLUMN", help="What is to be predicted.")
 @click.option(
     "--aligned",
     is_flag=True,
     help="Row i stands for person i (partial synthesis); files made by --replace say so.",
 )
-@click.option("--by", metavar="COLUMN", help="Measure also each of its levels by itself.")
+@click.option(
+    "--by", callback=common.names, metavar="A,B", help="Measure also each of their levels alone."
+)
 @click.option("--measures", callback=common.names, metavar="NAME,…", help="Names, prefixes or all.")
 @common.schema
 @common.options
@@ -47,7 +49,7 @@ def command(
     sensitive: tuple[str, ...],
     target: str | None,
     aligned: bool,
-    by: str | None,
+    by: tuple[str, ...],
     measures: tuple[str, ...],
     schema: Path | None,
     options: tuple[str, ...],
@@ -71,7 +73,7 @@ def command(
     from understudy import receipt as receipts
     from understudy.assessment import assess, cards
     from understudy.measures import MEASURES
-    from understudy.tables import Table, format_of, write_file
+    from understudy.tables import Table, format_of, without_formulas, write_file
 
     common.check_outputs(
         [html, steward_html, register, receipt, junit],
@@ -120,7 +122,7 @@ def command(
         made.write(receipt)
         common.say(f"wrote {receipt} (key and paths: do not share it)", quiet=quiet)
     if register is not None:
-        write_file(result.register(), register)
+        write_file(without_formulas(result.register()), register, for_owner=True)
         common.say(f"wrote {register} (single records: do not share it)", quiet=quiet)
     if str(json_file) != "-" and not quiet:
         from understudy.report import console

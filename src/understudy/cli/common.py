@@ -16,6 +16,8 @@ Progress = Callable[[str, int, int], None]
 
 FILE = click.Path(path_type=Path)
 DEFAULT_METHOD = "forest"  # synthesizers.DEFAULT, named here so that --help need not load it
+KEYS = "What an attacker knows; auto: as understudy keys proposes."
+SENSITIVE = "What must not be learnt; all: every column that is no key."
 seed = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 schema = click.option("--schema", type=FILE, help="A schema file with declared kinds.")
 quiet = click.option("--quiet", is_flag=True, help="Say nothing but errors.")
@@ -109,10 +111,9 @@ def write_json(data: Mapping[str, Any], path: Path) -> None:
 
 def write_text(text: str, path: Path) -> None:
     """Write text to a file, which appears whole or not at all."""
-    from understudy.tables import whole_file
+    from understudy.tables import write_text
 
-    with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(text, path)
 
 
 def say(text: str, *, quiet: bool = False) -> None:

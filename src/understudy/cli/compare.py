@@ -14,8 +14,8 @@ WRITE = "write NAME=PATH, such as cart=cart.csv"
 @click.argument("train", type=common.FILE)
 @click.argument("candidates", nargs=-1, required=True, metavar="NAME=PATH…")
 @click.option("--holdout", type=common.FILE, help="Fresh real rows that no generator saw.")
-@click.option("--keys", callback=common.names, metavar="A,B", help="What an attacker knows.")
-@click.option("--sensitive", callback=common.names, metavar="C,D", help="What must not be learnt.")
+@click.option("--keys", callback=common.names, metavar="A,B", help=common.KEYS)
+@click.option("--sensitive", callback=common.names, metavar="C,D", help=common.SENSITIVE)
 @click.option("--target", metavar="COLUMN", help="What is to be predicted.")
 @click.option(
     "--measures",

@@ -23,7 +23,7 @@ reason = "Synthetic records must hardly be closer to training than to fresh real
 
 [[rule]]
 measure = "privacy.identical_matches"
-ratio_to_reference = 1.2
+difference_to_reference = 0.01
 reason = "Copies of training rows must be about as rare as among fresh real rows."
 
 [[rule]]

@@ -33,10 +33,13 @@ if TYPE_CHECKING:
     "--group", metavar="COLUMN", help="Keep the rows of one person or household together."
 )
 @click.option("--target", metavar="COLUMN", help="What is to be predicted.")
-@click.option("--keys", callback=common.names, metavar="A,B", help="What an attacker knows.")
-@click.option("--sensitive", callback=common.names, metavar="C,D", help="What must not be learnt.")
+@click.option("--keys", callback=common.names, metavar="A,B", help=common.KEYS)
+@click.option("--sensitive", callback=common.names, metavar="C,D", help=common.SENSITIVE)
 @click.option(
-    "--by", metavar="COLUMN", help="Measure also each of its levels; the policy's if any."
+    "--by",
+    callback=common.names,
+    metavar="A,B",
+    help="Measure also each of their levels; those that the policy names in any case.",
 )
 @click.option(
     "--measures",
@@ -67,7 +70,7 @@ def command(
     target: str | None,
     keys: tuple[str, ...],
     sensitive: tuple[str, ...],
-    by: str | None,
+    by: tuple[str, ...],
     measures: tuple[str, ...],
     schema: Path | None,
     options: tuple[str, ...],

@@ -60,10 +60,12 @@ def command(
 
 
 def _show(check: "Check") -> None:
-    """Say what differs, most telling first, then the verdict."""
+    """Say what was read and what differs, most telling first, then the verdict."""
+    for text in check.read:
+        click.echo(f"  read {text}")
     for text in (*check.files, *check.notes):
         common.paragraph(text)
-    for difference in (*check.versions, *check.verdicts, *check.findings[:SHOWN]):
+    for difference in (*check.versions, *check.verdicts, *check.checks, *check.findings[:SHOWN]):
         common.paragraph(str(difference))
     hidden = len(check.findings) - SHOWN
     if hidden > 0:
@@ -77,7 +79,11 @@ def _show(check: "Check") -> None:
         return
     others = [
         f"{len(found)} {what}{'s' if len(found) != 1 else ''}"
-        for found, what in ((check.files, "table"), (check.verdicts, "verdict"))
+        for found, what in (
+            (check.files, "table"),
+            (check.verdicts, "verdict"),
+            (check.checks, "check"),
+        )
         if found
     ]
     places = {difference.where for difference in check.findings}

@@ -1,13 +1,12 @@
 """compare(): several releases of one training table, and what the evidence says of each."""
 
-import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from understudy._version import __version__
-from understudy.assessment import NOT_FRESH, Assessment
+from understudy.advisor import resolve
+from understudy.assessment import Assessment, check_holdout, measure_all
 from understudy.comparison import Comparison, Progress, silent
 from understudy.contest.differences import DECIDING, Difference, differences, spaced
 from understudy.contest.judgement import Judgement, judge
@@ -15,10 +14,9 @@ from understudy.contest.plane import FLIPS, NO_PLANE, can_be_placed, flips, plan
 from understudy.contest.result import Contest
 from understudy.engines import MemorySource
 from understudy.errors import OptionError
-from understudy.findings import Finding
-from understudy.measures import MEASURES, choose
-from understudy.measures.exchangeability import exchangeability
-from understudy.running import check_options, run
+from understudy.measures import choose
+from understudy.provenance import provenance
+from understudy.running import check_options
 from understudy.tables import Table
 
 __all__ = ["Contest", "Difference", "Judgement", "compare"]
@@ -80,8 +78,8 @@ def compare(
     candidates: Mapping[str, Any],
     *,
     holdout: Any = None,
-    keys: Sequence[str] = (),
-    sensitive: Sequence[str] = (),
+    keys: Sequence[str] | str = (),
+    sensitive: Sequence[str] | str = (),
     target: str | None = None,
     measures: Iterable[str] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
@@ -128,22 +126,19 @@ def compare(
         name: Table.of(table, real.schema, name=f"candidate '{name}'").with_rows()
         for name, table in candidates.items()
     }
-    roles = {"keys": tuple(keys), "sensitive": tuple(sensitive), "target": target, "seed": seed}
+    known, learnt, _ = resolve(real, keys, sensitive)
+    roles = {"keys": known, "sensitive": learnt, "target": target, "seed": seed}
     ring = _Ring(MemorySource(real), None if fresh is None else MemorySource(fresh), roles)
     start = time.perf_counter()
-    checked: dict[str, Any] = {"warnings": []}
-    is_fresh = True
-    if fresh is not None:
-        check = exchangeability(ring.comparison(next(iter(tables.values())), options, progress))
-        checked = {"warnings": list(check.warnings), "exchangeability_p_value": check.p_value}
-        is_fresh = check.fresh
+    first = ring.comparison(next(iter(tables.values())), options, progress)
+    is_fresh, checked, _ = check_holdout(first)
     assessments, order = {}, {}
     for number, (name, table) in enumerate(tables.items(), start=1):
         step = _numbered(progress, f"candidate {number} of {len(tables)}")
         comparison = ring.comparison(table, options, step)
-        findings, seconds = _findings(comparison, chosen, is_fresh)
-        provenance = {**_provenance(comparison, options), **checked, "seconds": seconds}
-        assessments[name] = Assessment(tuple(findings), provenance)
+        findings, seconds = measure_all(comparison, chosen, fresh=is_fresh)
+        told = {**provenance(comparison), **checked, "seconds": seconds}
+        assessments[name] = Assessment(tuple(findings), told)
         codes = comparison.codes("synthetic", comparison.codec(bins=5, levels=5))
         order[name] = spaced(codes)
     found = tuple(differences(assessments, order))
@@ -154,8 +149,9 @@ def compare(
             progress("the curve of flip", len(drawn), len(FLIPS))
     progress("done", 1, 1)
     placed = plane(assessments, tuple(drawn))
-    first = next(iter(assessments.values())).provenance
-    shared = {name: first[name] for name in first if name not in ("synthetic", "seconds", "notes")}
+    own = ("synthetic", "seconds", "notes")
+    told = dict(next(iter(assessments.values())).provenance)
+    shared = {name: value for name, value in told.items() if name not in own}
     return Contest(
         assessments,
         found,
@@ -171,52 +167,3 @@ def compare(
 
 def _numbered(progress: Progress, which: str) -> Progress:
     return lambda label, done, total: progress(f"{which}: {label}", done, total)
-
-
-def _findings(
-    comparison: Comparison, chosen: Sequence[str], is_fresh: bool
-) -> tuple[list[Finding], dict[str, float]]:
-    findings, seconds = [], {}
-    for number, name in enumerate(chosen):
-        comparison.progress(name, number, len(chosen))
-        start = time.perf_counter()
-        card = MEASURES[name].card
-        usable = is_fresh or "holdout" not in card.needs
-        findings.append(
-            run(MEASURES[name], comparison) if usable else card.not_applicable(NOT_FRESH)
-        )
-        seconds[name] = round(time.perf_counter() - start, 3)
-    return findings, seconds
-
-
-def _provenance(comparison: Comparison, options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Say what was compared and how; no hashes, for nothing is verified by them here."""
-    columns = len(comparison.schema)
-
-    def size(source: Any) -> dict[str, int]:
-        return {"rows": source.height, "columns": columns}
-
-    return {
-        "understudy": __version__,
-        "python": platform.python_version(),
-        "seed": comparison.seed,
-        "options": {
-            name: {option: _plain(value) for option, value in given.items()}
-            for name, given in options.items()
-        },
-        "keys": list(comparison.keys),
-        "sensitive": list(comparison.sensitive),
-        "target": comparison.target,
-        "train": size(comparison.train),
-        "synthetic": [size(source) for source in comparison.synthetic],
-        "holdout": None if comparison.holdout is None else size(comparison.holdout),
-        "left_out": [
-            {"column": column.name, "kind": column.kind, "why": column.why}
-            for column in comparison.schema.left_out
-        ],
-        "notes": comparison.notes(),
-    }
-
-
-def _plain(value: Any) -> Any:
-    return getattr(value, "__qualname__", str(value)) if callable(value) else value

@@ -13,7 +13,7 @@ from understudy.contest.judgement import Judgement
 from understudy.errors import OptionError
 from understudy.findings import Finding
 from understudy.schema import near
-from understudy.tables import whole_file
+from understudy.tables import write_text
 
 VERSION = 1
 SHOWN = ("status", "value", "interval", "reference", "p_value", "flagged", "note")
@@ -102,7 +102,7 @@ class Contest:
         """Give the contest as JSON, and write it to a file if a path is given."""
         text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         if path is not None:
-            _write(text + "\n", Path(path))
+            write_text(text + "\n", Path(path))
         return text
 
     def to_html(self, path: str | Path | None = None, *, title: str = "Comparison") -> str:
@@ -111,7 +111,7 @@ class Contest:
 
         text = compare.render(self.to_dict(), cards(), title=title)
         if path is not None:
-            _write(text, Path(path))
+            write_text(text, Path(path))
         return text
 
     def _repr_html_(self) -> str:
@@ -126,8 +126,3 @@ def _alike(numbers: Sequence[float | None]) -> bool:
     return 0 < len(known) == len(numbers) and all(
         math.isclose(number, known[0], rel_tol=1e-9) for number in known
     )
-
-
-def _write(text: str, path: Path) -> None:
-    with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")

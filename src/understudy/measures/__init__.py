@@ -7,7 +7,19 @@ from understudy.comparison import Comparison
 from understudy.errors import OptionError
 from understudy.findings import Card, Finding
 from understudy.measures.fidelity import columns, correlation, detection, marginals, moments
-from understudy.measures.privacy import closest_record, distances, identical_matches
+from understudy.measures.privacy import (
+    adversary,
+    attribution,
+    closest_record,
+    disclosure,
+    distances,
+    identical_matches,
+    inference,
+    linkability,
+    matching,
+    radius,
+    singling_out,
+)
 from understudy.measures.utility import classification
 from understudy.schema import near
 
@@ -37,15 +49,25 @@ _ALL: tuple[Callable[..., Finding], ...] = (
     distances.neighbour_ratio,
     distances.mean_minimal_distance,
     distances.too_close,
+    disclosure.replicated_uniques,
+    disclosure.attribute_disclosure,
+    attribution.correct_attribution,
+    radius.radius_attribution,
+    adversary.adversary_error,
+    matching.match_rate,
+    singling_out.singling_out,
+    linkability.linkability,
+    inference.attribute_inference,
 )
 
 MEASURES: dict[str, Measure] = {m.card.name: m for m in cast("tuple[Measure, ...]", _ALL)}
 
 
-def choose(wanted: Iterable[str] | None = None) -> list[str]:
+def choose(wanted: Iterable[str] | None = None, *, given: Iterable[str] = ()) -> list[str]:
     """Turn names, prefixes and ``all`` into names of measures, in the order of ``MEASURES``.
 
-    Without a wish: all that need neither keys nor a sensitive column, a target or a generator.
+    Without a wish: all that need no role of columns (keys, sensitive, target) but those given,
+    and no generator.
 
     Examples
     --------
@@ -53,8 +75,8 @@ def choose(wanted: Iterable[str] | None = None) -> list[str]:
     ['fidelity.moments', 'privacy.too_close']
     """
     if wanted is None:
-        asked = {"keys", "sensitive", "target", "fit"}
-        return [name for name, m in MEASURES.items() if not asked & set(m.card.needs)]
+        absent = {"keys", "sensitive", "target", "fit"} - set(given)
+        return [name for name, m in MEASURES.items() if not absent & set(m.card.needs)]
     chosen: set[str] = set()
     for wish in wanted:
         found = [n for n in MEASURES if wish in ("all", n) or n.startswith(f"{wish}.")]

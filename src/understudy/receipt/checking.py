@@ -1,6 +1,7 @@
 """verify(): repeat the assessment of a receipt and say what differs."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -8,46 +9,53 @@ from pathlib import Path
 from typing import Any
 
 from understudy import policy as policies
-from understudy.assessment import Assessment, assess
+from understudy.assessment import MARKED, Assessment, assess
 from understudy.comparison import Progress, silent
 from understudy.engines import MemorySource
 from understudy.errors import DataError, OptionError
 from understudy.measures import MEASURES
-from understudy.receipt.differences import Difference, of_findings, of_verdicts
+from understudy.receipt.differences import Change, of_findings, of_values, of_verdicts
 from understudy.receipt.record import ROLES, Entry, Receipt, bytes_of, listed, machine, read
 from understudy.schema import loads
 from understudy.tables import Table
 
 TOLERANCE = 1e-6
+SAME = "the same values in the columns assessed"
+CHECKED = ("exchangeability_p_value", "warnings", "notes")
+ASKED = ("keys = auto:", "sensitive = all:", MARKED)  # how arguments were found: now they are given
 
 
 @dataclass(frozen=True)
 class Check:
     """What came of repeating an assessment.
 
-    ``files`` says which tables hold other values than those assessed, ``notes`` which have other
-    bytes only. Other versions alone do not make a result unequal.
+    ``read`` names the files that were read, ``files`` the tables that hold other values than those
+    assessed, ``notes`` those that have other bytes only; ``checks`` is what differs in the check of
+    the holdout, the warnings and the notes. Other versions alone do not make a result unequal.
     """
 
     result: Assessment
+    read: tuple[str, ...]
     files: tuple[str, ...]
     notes: tuple[str, ...]
-    versions: tuple[Difference, ...]
-    findings: tuple[Difference, ...]
-    verdicts: tuple[Difference, ...]
+    versions: tuple[Change, ...]
+    checks: tuple[Change, ...]
+    findings: tuple[Change, ...]
+    verdicts: tuple[Change, ...]
     tolerance: float
     largest: float
 
     @property
     def equal(self) -> bool:
         """Whether the tables are those assessed and every number came out again."""
-        return not (self.files or self.findings or self.verdicts)
+        return not (self.files or self.checks or self.findings or self.verdicts)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        lists = ("versions", "findings", "verdicts")
+        lists = ("versions", "checks", "findings", "verdicts")
         return {
             "equal": self.equal,
+            "read": list(self.read),
             "files": list(self.files),
             "notes": list(self.notes),
             **{
@@ -74,7 +82,7 @@ def verify(
     path : path
         The receipt.
     train, synthetic, holdout : path or frame, optional
-        Where the tables are now, if not where the receipt says.
+        Where the tables are now, if neither beside the receipt nor where they were.
     tolerance : float, optional
         The relative difference that still counts as equal: none with the same versions on the
         same kind of machine, a millionth otherwise.
@@ -98,16 +106,20 @@ def verify(
         tolerance = TOLERANCE if versions else 0.0
     now = json.loads(result.to_json())
     findings, largest = of_findings(before["findings"], now["findings"], tolerance)
+    was, is_now = (_repeated(told["provenance"]) for told in (before, now))
+    checks, apart = of_values("checks", was, is_now, CHECKED, tolerance)
     decided = of_verdicts(before["verdicts"], verdicts)
     return Check(
         result,
+        tuple(_read(places)),
         tuple(files),
         tuple(notes),
         versions,
+        tuple(checks),
         tuple(findings),
         tuple(decided),
         tolerance,
-        largest,
+        max(largest, apart),
     )
 
 
@@ -138,8 +150,13 @@ def _again(
     return result, [verdict.to_dict() for verdict in judged]
 
 
+def _repeated(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out the notes that an assessment with given arguments does not make again."""
+    return {**told, "notes": [note for note in told["notes"] if not note.startswith(ASKED)]}
+
+
 def _places(entries: Sequence[Entry], given: list[Any], role: str, folder: Path) -> list[Any]:
-    """Find the tables: those given, or where the files were, or beside the receipt."""
+    """Find the tables: those given, or beside the receipt, or where the files were."""
     if not given:
         return [_place(entry, role, folder) for entry in entries]
     if len(given) != len(entries):
@@ -151,16 +168,25 @@ def _places(entries: Sequence[Entry], given: list[Any], role: str, folder: Path)
 
 
 def _place(entry: Entry, role: str, folder: Path) -> Path:
+    """Find a file as seen from the receipt: whoever has both together means these."""
     path, absolute = entry.get("path"), entry.get("absolute")
     if path is None or absolute is None:
         raise DataError(f"{role}: what was assessed was no file", hint=f"give it (--{role})")
-    places = [Path(absolute), folder / path, folder / Path(absolute).name]
-    for place in places:
+    seen = Path(os.path.normpath(folder.absolute() / path))
+    for place in (seen, folder.absolute() / seen.name, Path(absolute)):
         if place.is_file():
             return place
     raise DataError(
         f"{role}: there is no file {absolute} any more", hint=f"say where it is now (--{role})"
     )
+
+
+def _read(places: Mapping[str, list[Any]]) -> Iterator[str]:
+    """Name the files that are read."""
+    for role, found in places.items():
+        for place in found:
+            is_file = isinstance(place, str | Path)
+            yield f"{role}: {Path(place).absolute() if is_file else 'a frame'}"
 
 
 def _tables(
@@ -183,15 +209,15 @@ def _tables(
                 and entry["bytes"] is not None
                 and bytes_of(Path(place), receipt.key) != entry["bytes"]
             ):
-                notes.append(f"{role}: {table.name} has other bytes, but the same values")
+                notes.append(f"{role}: {table.name} has other bytes, but {SAME}")
     return tables, changed, notes
 
 
-def _versions(receipt: Receipt, now: Mapping[str, Any]) -> Iterator[Difference]:
+def _versions(receipt: Receipt, now: Mapping[str, Any]) -> Iterator[Change]:
     before = receipt.assessment["provenance"]
     was = {"understudy": before["understudy"], "python": before["python"], **before["libraries"]}
     is_now = {"understudy": now["understudy"], "python": now["python"], **now["libraries"]}
     was["machine"], is_now["machine"] = receipt.machine, machine()
     for name in is_now:
         if was.get(name) != is_now[name]:
-            yield Difference("version", name, was.get(name), is_now[name])
+            yield Change("version", name, was.get(name), is_now[name])

@@ -1,25 +1,26 @@
 """What differs between two runs of one assessment."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 COMPARED = (
-    "status", "value", "interval", "reference", "baselines", "p_value", "flagged", "parts",
+    "status", "value", "interval", "reference", "baselines", "p_value", "flagged", "note", "parts",
     "tables",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Difference:
-    """What is not as it was: where, both values, and how far numbers are apart.
+class Change:
+    """A value that is not as it was: where, before and now, and how far numbers are apart.
 
     ``count`` is of all values that differ there; those shown are the farthest apart.
 
     Examples
     --------
-    >>> print(Difference("fidelity.hellinger", "value", 0.5, 0.4, relative=0.2))
+    >>> print(Change("fidelity.hellinger", "value", 0.5, 0.4, relative=0.2))
     fidelity.hellinger: value: 0.5, now 0.4 (relative difference 0.2)
     """
 
@@ -50,34 +51,62 @@ class Difference:
 
 def of_findings(
     before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], tolerance: float
-) -> tuple[list[Difference], float]:
+) -> tuple[list[Change], float]:
     """List what differs by more than the tolerance, and the largest relative difference of all."""
     by_name = {finding["measure"]: finding for finding in now}
     found, largest = [], 0.0
     for finding in before:
-        for name in COMPARED:
-            pairs = _apart(finding.get(name), by_name[finding["measure"]].get(name))
-            largest = max([largest, *(apart for apart, *_ in pairs)])
-            beyond = [pair for pair in pairs if pair[0] > tolerance]
-            if beyond:
-                apart, place, was, is_now = max(beyond, key=lambda pair: pair[0])
-                what = " ".join((name, *place))
-                found.append(
-                    Difference(finding["measure"], what, was, is_now, apart, count=len(beyond))
-                )
+        # why a measure failed may name a file, which may lie elsewhere now
+        names = [n for n in COMPARED if n != "note" or finding.get("status") != "failed"]
+        changes, apart = of_values(
+            finding["measure"], finding, by_name[finding["measure"]], names, tolerance
+        )
+        found += changes
+        largest = max(largest, apart)
+    return found, largest
+
+
+def of_values(
+    where: str,
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    names: Sequence[str],
+    tolerance: float,
+) -> tuple[list[Change], float]:
+    """Compare what two mappings hold under these names; values may be nested."""
+    found, largest = [], 0.0
+    for name in names:
+        pairs = _apart(before.get(name), now.get(name))
+        largest = max([largest, *(apart for apart, *_ in pairs)])
+        beyond = [pair for pair in pairs if pair[0] > tolerance]
+        if beyond:
+            apart, place, was, is_now = max(beyond, key=lambda pair: pair[0])
+            what = " ".join((name, *place))
+            found.append(Change(where, what, was, is_now, apart, count=len(beyond)))
     return found, largest
 
 
 def of_verdicts(
     before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
-) -> list[Difference]:
-    """List the rules that are decided otherwise."""
-    was, is_now = ({v["rule"]: v["outcome"] for v in verdicts} for verdicts in (before, now))
-    return [
-        Difference("verdict", rule, was.get(rule), is_now.get(rule))
-        for rule in dict.fromkeys([*was, *is_now])
-        if was.get(rule) != is_now.get(rule)
-    ]
+) -> list[Change]:
+    """List the rules that are others, or decided otherwise; rules go by their place.
+
+    Examples
+    --------
+    >>> rule = {"rule": "m: at most 1", "outcome": "PASS"}
+    >>> print(of_verdicts([rule, rule], [rule, {**rule, "outcome": "FAIL"}])[0])
+    verdict: rule 2, m: at most 1: PASS, now FAIL
+    """
+    none: Mapping[str, Any] = {}
+    found = []
+    for number, (was, is_now) in enumerate(itertools.zip_longest(before, now, fillvalue=none), 1):
+        what, other = was.get("rule"), is_now.get("rule")
+        first, second = was.get("outcome"), is_now.get("outcome")
+        if what and other and what != other:
+            first, second = f"{first} ({what})", f"{second} ({other})"
+        if first != second:
+            found.append(Change("verdict", f"rule {number}, {what or other}", first, second))
+    return found
 
 
 def _apart(before: Any, now: Any) -> list[tuple[float, tuple[str, ...], Any, Any]]:

@@ -6,6 +6,7 @@ A receipt is the steward's: whoever has the key can confirm a guessed table.
 import hashlib
 import hmac
 import json
+import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import Any
 from understudy.assessment import Assessment
 from understudy.errors import DataError
 from understudy.schema import Schema, dumps
-from understudy.tables import Table, whole_file
+from understudy.tables import Table, write_text
 
 VERSION = 1
 KEEP = (
@@ -70,12 +71,19 @@ class Receipt:
             "assessment": dict(self.assessment),
         }
 
-    def write(self, path: str | Path) -> None:
-        """Write the receipt to a file that only its owner may read."""
-        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-        with whole_file(Path(path)) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
-        Path(path).chmod(0o600)
+    def write(self, path: str | Path, *, home: Path | None = None) -> None:
+        """Write the receipt to a file that only its owner may read.
+
+        ``home`` is the folder that its own folder will become, with all files in it.
+        """
+        folder = Path(path).absolute().parent
+        files = {
+            role: [_seen_from(folder, entry, home) for entry in entries]
+            for role, entries in self.files.items()
+        }
+        data = {**self.to_dict(), "files": files}
+        text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
+        write_text(text + "\n", Path(path), for_owner=True)
 
 
 def of(
@@ -139,7 +147,8 @@ def read(path: str | Path) -> Receipt:
 def _checked(data: Mapping[str, Any]) -> Receipt:
     """Refuse a receipt in which something is missing or of the wrong form."""
     assessment = data["assessment"]
-    Assessment.from_dict(assessment)
+    if not len(Assessment.from_dict(assessment)):
+        raise ValueError("it holds no findings")
     for name, kind in NEEDED.items():
         if not isinstance(assessment["provenance"][name], kind):
             raise ValueError(f"{name} has the wrong form")
@@ -172,6 +181,15 @@ def _entry(table: Any, key: bytes) -> dict[str, str | None]:
         return {"path": None, "absolute": None, "bytes": None}
     path = Path(table)
     return {"path": str(table), "absolute": str(path.absolute()), "bytes": bytes_of(path, key)}
+
+
+def _seen_from(folder: Path, entry: Entry, home: Path | None) -> Entry:
+    """Name a file by its place as seen from the receipt's folder, and in full."""
+    if entry["absolute"] is None:
+        return entry
+    path = os.path.relpath(entry["absolute"], folder)
+    absolute = entry["absolute"] if home is None else str(home / path)
+    return {**entry, "path": path, "absolute": absolute}
 
 
 def bytes_of(path: Path, key: bytes) -> str:

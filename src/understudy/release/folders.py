@@ -1,43 +1,103 @@
-"""Folders that appear whole or not at all, and that overwrite nothing."""
+"""Folders that appear whole or not at all, that overwrite nothing, and one run at a time."""
 
+import fcntl
+import itertools
+import os
 import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from understudy.errors import DataError, OptionError
+from understudy.tables import OWNER
 
 HALF = ".understudy-"  # what files are called until they are in their place
+MARK = f"{HALF}copy"  # stands in a folder that was made for copying
 
 
 def unfinished(folder: Path) -> Path:
     """Give the place of a folder that is being made."""
-    return folder.with_name(f"{folder.name}.unfinished")
+    return folder.parent / f"{folder.name}.unfinished"
 
 
 def beside(out: Path, steward: str | Path | None) -> Path:
     """Give the steward's folder; refuse to overwrite, and to put one folder into the other."""
-    if out.exists():
+    if os.path.lexists(out):
         raise OptionError(
             f"{out} is there already and is never overwritten", hint="name another folder (--out)"
         )
     folder = out.with_name(f"{out.name}-steward") if steward is None else Path(steward)
-    first, second = out.absolute(), folder.absolute()
-    if first == second or first in second.parents or second in first.parents:
-        raise OptionError(
-            f"{folder}: the steward's folder holds real rows: it cannot be {out}, nor within or "
-            "around it",
-            hint="put it beside (--steward-out)",
-        )
+    places = [path.resolve() for path in (out, unfinished(out), folder, unfinished(folder))]
+    for first, second in itertools.combinations(places, 2):
+        if first == second or first in second.parents or second in first.parents:
+            raise OptionError(
+                f"{folder}: the steward's folder holds real rows: it cannot be {out}, nor within "
+                "or around it; nor can either be called as the other is until it is finished",
+                hint="put it beside (--steward-out)",
+            )
+    _check_way(unfinished(out))
     return folder
+
+
+def _check_way(copy: Path) -> None:
+    """Refuse to remove a folder that was not made for copying."""
+    if os.path.lexists(copy) and (copy.is_symlink() or not (copy / MARK).is_file()):
+        raise DataError(f"{copy} is in the way", hint="move it away")
+
+
+@contextmanager
+def alone(*folders: Path) -> Iterator[None]:
+    """Keep other runs off these folders; a run that is killed keeps nobody off."""
+    with ExitStack() as stack:
+        for folder in folders:
+            stack.enter_context(_locked(folder))
+        yield
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    file = folder.parent / f"{HALF}{folder.name}.lock"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(file, os.O_RDWR | os.O_CREAT, OWNER)
+    except OSError as error:
+        raise _cannot_make(folder, error) from error
+    try:
+        if not _taken(handle, file):
+            raise DataError(
+                f"{folder}: another run is at work on it",
+                hint="wait until it has ended, or name another folder (--out)",
+            )
+        try:
+            yield
+        finally:
+            file.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+
+
+def _taken(handle: int, file: Path) -> bool:
+    """Take a lock if it is free; one whose file is gone was another run's, which has just ended."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return file.exists() and os.path.samestat(os.fstat(handle), file.stat())
 
 
 def make(folder: Path) -> None:
     """Make a folder that only its owner may enter."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
     except OSError as error:
-        raise DataError(
-            f"{folder}: cannot be made a folder: {error.strerror}", hint="name another folder"
-        ) from error
+        raise _cannot_make(folder, error) from error
+
+
+def _cannot_make(folder: Path, error: OSError) -> DataError:
+    return DataError(
+        f"{folder}: cannot be made a folder: {error.strerror}", hint="name another folder"
+    )
 
 
 def tidy(folder: Path) -> None:
@@ -47,6 +107,13 @@ def tidy(folder: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+
+
+def for_owner(folder: Path) -> None:
+    """Let nobody but the owner read the files of a folder."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.chmod(OWNER)
 
 
 def put_in_place(folder: Path, to: Path) -> None:
@@ -62,16 +129,19 @@ def put_in_place(folder: Path, to: Path) -> None:
 
 def copy_whole(source: Path, to: Path) -> None:
     """Copy a folder; the copy appears when it is whole. A half copy left by a kill is removed."""
-    copy = unfinished(to)
-    if copy.exists() and not {p.name for p in copy.iterdir()} <= {p.name for p in source.iterdir()}:
-        raise DataError(f"{copy} is in the way", hint="move it away")
+    place = unfinished(to)
+    _check_way(place)
     try:
-        shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(source, copy)
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        (place / MARK).touch()
+        # as new files: those of the source are for their owner alone
+        shutil.copytree(source, place / to.name, copy_function=shutil.copyfile)
+        put_in_place(place / to.name, to)
     except OSError as error:
-        shutil.rmtree(copy, ignore_errors=True)
         reason = error.strerror or "some files cannot be copied"
         raise DataError(
             f"{to}: cannot be written: {reason}", hint="is there space left?"
         ) from error
-    put_in_place(copy, to)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)

@@ -9,21 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from understudy import policy as policies
+from understudy.advisor import as_names
 from understudy.assessment import Assessment
 from understudy.comparison import Progress, silent
 from understudy.errors import OptionError, UnderstudyError
-from understudy.measures import MEASURES, choose
-from understudy.release import folders, stages
+from understudy.measures import MEASURES
+from understudy.release import asked, folders, stages
 from understudy.release import plan as plans
 from understudy.release.stages import Work
-from understudy.running import check_options
-from understudy.schema import Schema, dumps, infer, loads, near
-from understudy.schema import read as read_schema
-from understudy.synthesizers import DEFAULT, SYNTHESIZERS, synthesizer
-from understudy.tables import FORMATS, Taken, check_writable, holdout_rows, take_in
-
-ROLES = ("keys", "sensitive", "target", "fit")
-EXTENSIONS = {".txt": ".csv", ".xls": ".xlsx"}
+from understudy.schema import infer, loads
+from understudy.synthesizers import DEFAULT
+from understudy.tables import Taken, holdout_rows, take_in
 
 
 @dataclass(frozen=True)
@@ -55,9 +51,9 @@ def release(
     holdout_share: float = 0.5,
     group: str | None = None,
     target: str | None = None,
-    keys: Sequence[str] = (),
-    sensitive: Sequence[str] = (),
-    by: str | None = None,
+    keys: Sequence[str] | str = (),
+    sensitive: Sequence[str] | str = (),
+    by: str | Sequence[str] | None = None,
     measures: Iterable[str] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     schema: Any = None,
@@ -83,7 +79,7 @@ def release(
     group : name of a column, optional
         Rows with one value of it (a person, a household) stay in one part.
     target, keys, sensitive, by : names of columns
-        As in ``assess``; ``by`` is that of the policy if not given.
+        As in ``assess``; to ``by`` come the columns that rules of the policy name.
     measures : names, prefixes or "all", optional
         All that need no more than what is given, if not given.
     options : mapping, optional
@@ -110,9 +106,9 @@ def release(
     steward = folders.beside(out, steward_out)
     rules = policies.read(Path(policy), MEASURES)
     given = {name: dict(values) for name, values in (options or {}).items()}
-    _check_options(method, given, rows, replicates)
+    asked.check_method(method, given, rows, replicates)
     taken = take_in(real, "real table")
-    asked = {
+    wanted = {
         "policy": Path(policy).read_text(encoding="utf-8"),
         "method": method,
         "rows": rows,
@@ -120,81 +116,41 @@ def release(
         "holdout_share": holdout_share,
         "group": group,
         "target": target,
-        "keys": list(keys),
-        "sensitive": list(sensitive),
-        "by": by or next((rule.by for rule in rules.rules if rule.by), None),
-        "measures": _measures(measures, rules, target=target, keys=keys, sensitive=sensitive),
+        "keys": list(as_names(keys)),
+        "sensitive": list(as_names(sensitive)),
+        "by": asked.level_columns(by, rules),
+        "measures": asked.chosen_measures(
+            measures, rules, target=target, keys=keys, sensitive=sensitive
+        ),
         "options": given,
-        "schema": _schema_text(schema),
-        "extension": _extension(real),
+        "schema": asked.schema_text(schema),
+        "extension": asked.extension_like(real),
         "steward": str(steward.absolute()),
         "seed": seed,
     }
-    unfinished = folders.unfinished(steward)
-    done, begun = plans.read(steward), plans.read(unfinished)
-    if restart and done is None and unfinished.exists():
-        shutil.rmtree(unfinished)
-        begun = None
-    plan = plans.make(taken.frame, str(real) if _is_path(real) else None, asked, done or begun)
-    if done is not None:
-        _check_same(plan, done, steward, "it is kept as a record: name another folder (--out)")
-    elif begun is not None:
-        _check_same(plan, begun, unfinished, "repeat the command that began it, or --restart")
-    if done is None:
-        with _nothing_in_vain(unfinished):
-            work = _begin(unfinished, plan, taken)
-            del taken  # from here on the halves are read from their files
-            stages.synthesize(work, progress)
-            stages.judge(work, progress)
-            folders.tidy(unfinished)
-        folders.put_in_place(unfinished, steward)
-    return _hand_over(steward, out, allow_inconclusive)
-
-
-def _is_path(real: Any) -> bool:
-    return isinstance(real, str | Path)
-
-
-def _check_options(
-    method: str, options: Mapping[str, Mapping[str, Any]], rows: int | None, replicates: int
-) -> None:
-    synthesizer(method, **options.get(method, {}))
-    for name in options:
-        if name in SYNTHESIZERS and name != method:
-            raise OptionError(f"{name} has options, but the method is {method}", hint="drop them")
-    check_options({name: given for name, given in options.items() if name != method})
-    for name, number in (("rows", rows), ("replicates", replicates)):
-        if number is not None and number < 1:
-            raise OptionError(f"{name} = {number}", hint="use at least 1")
-
-
-def _measures(
-    wanted: Iterable[str] | None, rules: policies.Policy, **given: str | Sequence[str] | None
-) -> list[str]:
-    """Choose what the policy names and what is wanted, or whatever needs no more than is given."""
-    named = {*rules.required, *(rule.measure for rule in rules.rules)}
-    missing = {role for role in ROLES if not given.get(role)}
-    chosen = (
-        [name for name, measure in MEASURES.items() if not missing & set(measure.card.needs)]
-        if wanted is None
-        else choose(wanted)
-    )
-    return [name for name in MEASURES if name in named or name in chosen]
-
-
-def _schema_text(schema: Any) -> str | None:
-    if schema is None:
-        return None
-    return dumps(schema if isinstance(schema, Schema) else read_schema(Path(schema)))
-
-
-def _extension(real: Any) -> str:
-    """Choose the format of the synthetic files: that of the real one where it can be written."""
-    name = Path(real).name.lower() if _is_path(real) else ".parquet"
-    known = max((e for e in FORMATS if name.endswith(e)), key=len)
-    extension = EXTENSIONS.get(known, known)
-    check_writable(Path(f"synthetic{extension}"))
-    return extension
+    with folders.alone(out, steward):
+        unfinished = folders.unfinished(steward)
+        done, begun = plans.read(steward), plans.read(unfinished)
+        if restart and done is None and unfinished.exists():
+            shutil.rmtree(unfinished)
+            begun = None
+        plan = plans.make(
+            taken.frame, str(real) if asked.is_path(real) else None, wanted, done or begun
+        )
+        if done is not None:
+            _check_same(plan, done, steward, "it is kept as a record: name another folder (--out)")
+        elif begun is not None:
+            _check_same(plan, begun, unfinished, "repeat the command that began it, or --restart")
+        if done is None:
+            with _nothing_in_vain(unfinished):
+                work = _begin(unfinished, plan, taken)
+                del taken  # from here on the halves are read from their files
+                stages.synthesize(work, progress)
+                stages.judge(work, progress)
+                folders.tidy(unfinished)
+                folders.for_owner(unfinished)
+            folders.put_in_place(unfinished, steward)
+        return _hand_over(steward, out, allow_inconclusive)
 
 
 def _check_same(plan: Mapping[str, Any], there: Mapping[str, Any], folder: Path, hint: str) -> None:
@@ -212,7 +168,8 @@ def _begin(folder: Path, plan: Mapping[str, Any], taken: Taken) -> Work:
     )
     train, holdout = taken.frame.filter(~chosen), taken.frame.filter(chosen)
     work = Work(folder, plan, infer(train) if plan["schema"] is None else loads(plan["schema"]))
-    _check_columns(plan, work.schema)
+    asked.check_columns(plan, work.schema)
+    asked.check_levels(plan, work.schema, train, holdout)
     folders.make(folder)
     folders.tidy(folder)
     plans.write(plan, folder)
@@ -229,16 +186,6 @@ def _nothing_in_vain(folder: Path) -> Iterator[None]:
         if folder.is_dir() and not (folder / stages.MODEL).is_file():
             shutil.rmtree(folder)
         raise
-
-
-def _check_columns(plan: Mapping[str, Any], schema: Schema) -> None:
-    """Refuse roles of columns that are not there, or that training does not model."""
-    for role in ("target", "by", "keys", "sensitive"):
-        for name in plan[role] if isinstance(plan[role], list) else [plan[role]]:
-            if name is not None and name not in schema.modelled:
-                raise OptionError(
-                    f"{role}: there is no column '{name}'", hint=near(name, schema.modelled)
-                )
 
 
 def _hand_over(steward: Path, out: Path, allow_inconclusive: bool) -> Decision:

@@ -3,20 +3,18 @@
 import hashlib
 import hmac
 import json
-import platform
+import os
 import secrets
 from collections.abc import Iterable, Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from understudy._version import __version__
-from understudy.assessment import LIBRARIES
 from understudy.errors import DataError, OptionError
+from understudy.provenance import versions
 from understudy.release.folders import HALF
-from understudy.tables import whole_file
+from understudy.tables import write_text
 
 VERSION = 1
 FILE = "plan.json"
@@ -25,12 +23,6 @@ KEEP = (
     "For the steward alone: with the seed, anybody could make the release again from a guessed "
     "table, and so confirm the guess."
 )
-
-
-def versions() -> dict[str, str]:
-    """Name the programs that the results depend on."""
-    libraries = {library: metadata.version(library) for library in LIBRARIES}
-    return {"understudy": __version__, "python": platform.python_version(), **libraries}
 
 
 def digest(frame: pl.DataFrame, key: bytes) -> str:
@@ -69,14 +61,13 @@ def make(
 
 def write(plan: Mapping[str, Any], folder: Path) -> None:
     """Write the plan into its folder."""
-    with whole_file(folder / FILE) as temporary:
-        temporary.write_text(json.dumps(plan, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    (folder / FILE).chmod(0o600)
+    text = json.dumps(plan, indent=1, ensure_ascii=False) + "\n"
+    write_text(text, folder / FILE, for_owner=True)
 
 
 def read(folder: Path) -> dict[str, Any] | None:
     """Read the plan of a folder; none, if the folder is not there or nothing was begun in it."""
-    if not folder.exists():
+    if not os.path.lexists(folder):
         return None
     if folder.is_dir() and all(entry.name.startswith(HALF) for entry in folder.iterdir()):
         return None

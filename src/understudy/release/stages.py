@@ -23,9 +23,9 @@ from understudy.tables import (
     Table,
     WholeFiles,
     read_marker,
-    whole_file,
     write_batches,
     write_file,
+    write_text,
 )
 
 CANDIDATE = "candidate"
@@ -132,9 +132,9 @@ def judge(work: Work, progress: Progress) -> None:
     outcome = policies.worst(verdict.outcome for verdict in verdicts)
     _write_steward(work, result, outcome)
     _write_candidate(work, result, outcome)
-    _write(work.candidate / "junit.xml", policies.to_junit(verdicts))
+    write_text(policies.to_junit(verdicts), work.candidate / "junit.xml")
     told = {"outcome": outcome, "verdicts": [dict(v) for v in result.verdicts]}
-    _write(work.candidate / VERDICT, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", work.candidate / VERDICT)
 
 
 def _without_places(result: Assessment, folder: Path) -> Assessment:
@@ -158,21 +158,10 @@ def _write_steward(work: Work, result: Assessment, outcome: str) -> None:
         schema=work.schema,
         policy=work.plan["policy"],
     )
-    home = Path(work.plan["steward"])
-    files = {
-        role: [_moved(entry, work.folder, home) for entry in entries]
-        for role, entries in made.files.items()
-    }
-    dataclasses.replace(made, files=files).write(work.folder / "receipt.json")
+    made.write(work.folder / "receipt.json", home=Path(work.plan["steward"]))
     card = SYNTHESIZERS[work.plan["method"]].card
     text = words.steward(outcome, result.verdicts, model=card.file, **_rows(result))
-    _write(work.folder / "README.md", text)
-
-
-def _moved(entry: Mapping[str, str | None], folder: Path, home: Path) -> dict[str, str | None]:
-    """Name a file by the place that it will have."""
-    inside = Path(str(entry["path"])).relative_to(folder)
-    return {**entry, "path": str(inside), "absolute": str(home / inside)}
+    write_text(text, work.folder / "README.md")
 
 
 def _write_candidate(work: Work, result: Assessment, outcome: str) -> None:
@@ -193,13 +182,8 @@ def _write_candidate(work: Work, result: Assessment, outcome: str) -> None:
     text = words.handover(told, outcome, result.verdicts, **_rows(result))
     for path in (work.note, work.candidate / "README.md"):
         if path is not None:
-            _write(path, text)
+            write_text(text, path)
 
 
 def _rows(result: Assessment) -> dict[str, int]:
     return {part: result.provenance[part]["rows"] for part in ("train", "holdout")}
-
-
-def _write(path: Path, text: str) -> None:
-    with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")

@@ -10,7 +10,11 @@ from types import ModuleType
 from understudy.errors import OptionError
 from understudy.schema import near
 
-STUDIES = {"platzer2021": "Holdout-based fidelity and distances to closest records."}
+STUDIES = {
+    "hittmeir2019": "Guessing numbers from a few known columns, by radius neighbours.",
+    "latner2025": "Identity and attribute risk of CART synthesis, and what they miss.",
+    "platzer2021": "Holdout-based fidelity and distances to closest records.",
+}
 
 
 def study(name: str) -> ModuleType:

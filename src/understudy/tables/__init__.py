@@ -2,20 +2,24 @@
 
 from understudy.tables.conditions import Condition
 from understudy.tables.files import FORMATS, format_of, read_file
+from understudy.tables.formulas import without_formulas
 from understudy.tables.frames import Taken, take_in
 from understudy.tables.markers import Marker, read_marker, sidecar
 from understudy.tables.output import (
+    OWNER,
     WholeFiles,
     check_writable,
     whole_file,
     write_batches,
     write_file,
+    write_text,
 )
 from understudy.tables.splitting import holdout_rows, split
 from understudy.tables.table import Table, names_of
 
 __all__ = [
     "FORMATS",
+    "OWNER",
     "Condition",
     "Marker",
     "Table",
@@ -31,6 +35,8 @@ __all__ = [
     "split",
     "take_in",
     "whole_file",
+    "without_formulas",
     "write_batches",
     "write_file",
+    "write_text",
 ]

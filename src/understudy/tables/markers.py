@@ -7,6 +7,7 @@ is not in it: who knows the seed and can guess a training table can confirm the 
 
 import dataclasses
 import json
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ NUMBERED = re.compile(r"_\d+((?:\.\w+){1,2})$")
 @dataclass(frozen=True)
 class Marker:
     """That a table is synthetic, and how it was made.
+
+    ``epsilon`` is what all files of the release together spent, where a method claims one.
 
     Examples
     --------
@@ -59,11 +62,18 @@ class Marker:
                 return None
             known = {f.name for f in dataclasses.fields(cls)}
             facts = {name: value for name, value in plain.items() if name in known}
+            if not _is_epsilon(facts.get("epsilon")):
+                facts["epsilon"] = None
             for name in ("replaced", "files"):
                 facts[name] = tuple(str(value) for value in facts.get(name, ()))
             return cls(**facts)
         except (ValueError, KeyError, TypeError):
             return None
+
+
+def _is_epsilon(value: Any) -> bool:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return plain and math.isfinite(value) and value >= 0
 
 
 def sidecar(path: Path) -> Path:

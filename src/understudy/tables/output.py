@@ -18,13 +18,20 @@ from understudy.optional import need
 from understudy.tables.files import format_of
 
 MOST_IN_EXCEL = 1_048_575
+OWNER = 0o600  # read and written by the owner alone
 
 
-def write_file(frame: pl.DataFrame, path: Path) -> None:
+def write_file(frame: pl.DataFrame, path: Path, *, for_owner: bool = False) -> None:
     """Write a table to a file; it appears whole or not at all."""
     check_writable(path)
-    with whole_file(path) as temporary:
+    with whole_file(path, for_owner=for_owner) as temporary:
         write_batches([frame], temporary, like=path)
+
+
+def write_text(text: str, path: Path, *, for_owner: bool = False) -> None:
+    """Write text to a file; it appears whole or not at all."""
+    with whole_file(path, for_owner=for_owner) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def check_writable(path: Path) -> None:
@@ -138,10 +145,11 @@ class WholeFiles:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def whole_file(path: Path, *, for_owner: bool = False) -> Iterator[Path]:
     """Hand out a temporary path beside the target, and move it there when all went well.
 
-    A link is followed. What is no ordinary file (a device, a pipe) is written to directly.
+    A link is followed. What is no ordinary file (a device, a pipe) is written to directly. A file
+    for its owner can be read by nobody else, not even for a moment.
     """
     path = path.resolve() if path.is_symlink() else path
     if path.exists() and not path.is_file():
@@ -162,7 +170,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
+        temporary.chmod(OWNER if for_owner else 0o666 & ~_umask())
         temporary.replace(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise _cannot(path, error) from error

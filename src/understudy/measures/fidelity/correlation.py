@@ -13,6 +13,7 @@ from understudy.measures.fidelity.columns import NO_HOLDOUT
 from understudy.measures.fidelity.marginals import MOST_PARTS, on_all_cores
 
 FEWEST_REDRAWS = 20
+DECIMALS = 4
 WORK = 3e11
 SCALES = {"ranks": "Spearman's ρ", "values": "Pearson's r"}
 RATIO, CRAMER = "correlation ratio", "Cramér's V"
@@ -196,15 +197,15 @@ class _Pairs:
 
     def _part(self, name: str, i: int, j: int) -> Part:
         tables: tuple[Which, ...] = ("train", "synthetic")
-        more: dict[str, float | None] = {t: float(self.found[t][i, j]) for t in tables}
+        more: dict[str, float | None] = {t: _shown(self.found[t][i, j]) for t in tables}
         if j < self.numbers:
             beside = {"ranks": "pearson", "values": "spearman"}[self.scale]
-            more |= {f"{beside}_{t}": float(self.other[t][i, j]) for t in tables}
+            more |= {f"{beside}_{t}": _shown(self.other[t][i, j]) for t in tables}
         reference = None
         if "holdout" in self.zeros:
             fresh = abs(self.zeros["train"][i, j] - self.zeros["holdout"][i, j])
-            reference = float(self.scaled * fresh)
-        return Part(name, float(self.lost[i, j]), reference, more, self.coefficient(i, j))
+            reference = _shown(self.scaled * fresh)
+        return Part(name, _shown(self.lost[i, j]), reference, more, self.coefficient(i, j))
 
 
 def _matrices(
@@ -228,9 +229,14 @@ def _matrices(
     return made, note
 
 
+def _shown(coefficient: float) -> float:
+    """Round what is shown of a pair, for an exact coefficient of few records may tell of one."""
+    return round(float(coefficient), DECIMALS)
+
+
 def _matrix(names: list[str], found: dict[Which, Matrix], order: list[int]) -> TableOfNumbers:
     rows = [
-        (names[i], names[j], *(round(float(matrix[i, j]), 4) for matrix in found.values()))
+        (names[i], names[j], *(_shown(matrix[i, j]) for matrix in found.values()))
         for position, i in enumerate(order)
         for j in order[position + 1 :]
     ]

@@ -1,20 +1,43 @@
-"""Means and standard deviations of all columns at once."""
+"""Means and standard deviations of all columns at once.
+
+What is shown of real columns must not give one record away: with n records of which one is far
+out, mean + deviation · √(n − 1) is that record. So a real mean and deviation are shown only if
+
+- **no few records dominate**: the four (K - 1) that are farthest from the mean have less than half
+  of the sum of squared deviations (``few_dominate``). Columns of fewer than nine numbers are
+  withheld by it, and so are rare marks, such as four ones among zeros;
+- **rounded**: to the third digit of the deviation, or to deviation / n where that is coarser, both
+  the mean and the deviation. Who knows all records but one learns that one from the mean no better
+  than to ± half a deviation. (Digits of the mean itself would tell too much of one near zero and
+  too little of years of birth.) A column that does not vary is one value of K or more records.
+
+Value, reference and interval are computed from the exact moments, also of columns withheld, but
+from their ranks alone: they may tell that one column varies more than another, never by how much.
+That a column is withheld says that few records in it are far out, not where they are.
+"""
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.comparison import Comparison, Which
+from understudy.engines import Source
 from understudy.errors import OptionError
 from understudy.findings import Card, Finding, Part, around, described
 from understudy.measures.fidelity.columns import NO_HOLDOUT
-from understudy.measures.pictures import K
+from understudy.measures.pictures import K, few_dominate
+
+DIGITS = 3
 
 CARD = Card(
     name="fidelity.moments",
     title="Means and standard deviations",
     meaning="Whether the columns' means and standard deviations rank alike in both tables.",
     formula="Spearman correlation of ⟨means, standard deviations⟩ over the columns whose "
-    "values are numbers",
+    "values are numbers. Of real columns, mean and deviation are shown to the third digit of the "
+    "deviation (or to deviation / n where that is coarser), and only if the 4 records farthest "
+    "from the mean have less than half of the sum of squared deviations",
     unit="correlation",
     better="higher",
     headline="the correlation",
@@ -42,14 +65,18 @@ def moments(comparison: Comparison, *, resamples: int = 100) -> Finding:
         redrawn, fresh = _correlate(again, usable)
         differences.append(redrawn - (fresh or 0.0))
         comparison.progress("fidelity by moments", number, resamples)
-    parts = []
+    parts, hidden = [], []
     for name in usable:
-        train = _shown(comparison, "train", name)
+        train = shown(comparison.train, name)
         synthetic = _moments(comparison, "synthetic", name)
         more = {"deviation": synthetic[1], "train_mean": train[0], "train_deviation": train[1]}
-        fresh_mean = _shown(comparison, "holdout", name)[0] if comparison.has_holdout else None
+        fresh_mean = shown(comparison.holdout, name)[0] if comparison.holdout else None
         parts.append(Part(name, synthetic[0], fresh_mean, more))
+        hidden += [name] if train[0] is None else []
     notes = ["" if comparison.has_holdout else NO_HOLDOUT]
+    if hidden:
+        few = "Training's moments are withheld where few records make most of them"
+        notes.append(f"{few}: {', '.join(hidden)}.")
     if empty:
         notes.append(f"Left out, no number in one of the tables: {', '.join(empty)}.")
     return Finding(
@@ -77,10 +104,20 @@ def _moments(comparison: Comparison, table: Which, name: str) -> tuple[float, ..
     return () if found is None else (found.mean, found.deviation)
 
 
-def _shown(comparison: Comparison, table: Which, name: str) -> tuple[float | None, ...]:
-    """Give the moments of real numbers that may be shown: of five or more."""
-    found = comparison.source(table).moments(name)
-    return (None, None) if found is None or found.count < K else (found.mean, found.deviation)
+def shown(source: Source, name: str) -> tuple[float | None, float | None]:
+    """Give the mean and the deviation of a real column as they may be shown, or none."""
+    numbers = source.numbers(name)
+    numbers = numbers[~np.isnan(numbers)]
+    if len(numbers) < K:
+        return None, None
+    if numbers.min() == numbers.max():
+        return float(numbers[0]), 0.0
+    mean, deviation = float(numbers.mean()), float(numbers.std())
+    if not deviation or few_dominate((numbers - mean) ** 2):
+        return None, None
+    third = math.floor(math.log10(deviation)) - (DIGITS - 1)
+    decimals = -max(third, math.ceil(math.log10(deviation / len(numbers))))
+    return round(mean, decimals), round(deviation, decimals)
 
 
 def _correlate(comparison: Comparison, names: list[str]) -> tuple[float, float | None]:

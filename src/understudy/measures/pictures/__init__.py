@@ -8,8 +8,13 @@ The rule, with K = 5:
 - **Real counts are rounded** to the nearest multiple of K before they are divided by the number
   of rows, so a count of 1 to 4 cannot be told from 0 or from 7. A real table of fewer than K
   rows has no shares at all (None). The synthetic table is released anyway: its shares are exact.
-- **Bins of numbers are joined** until each holds no real record, or at least K of training and
-  of holdout.
+- **Bins are joined** until each holds no real record, or at least K of training and of holdout.
+- **A date is written as the period it lies in.** Where the cuts follow the calendar (histograms), a
+  period is not named if that would name a rare date, as 1985 does where all dates are the first
+  of a year. Where they follow the records (heat maps), only a period that at least K training
+  records lie in is named.
+- **Means and other sums over real records** are withheld where fewer than K records make half
+  of them or more: ``few_dominate``.
 
 Shares have six decimals. What is not hidden: the measures' own values are exact, and the
 distance of a column with two levels says, with the synthetic table at hand, how often they occur.
@@ -17,6 +22,6 @@ distance of a column with two levels says, with the synthetic table at hand, how
 
 from understudy.measures.pictures.heat import heat
 from understudy.measures.pictures.histograms import distances, histograms
-from understudy.measures.pictures.rule import K, two_digits
+from understudy.measures.pictures.rule import K, few_dominate, two_digits
 
-__all__ = ["K", "distances", "heat", "histograms", "two_digits"]
+__all__ = ["K", "distances", "few_dominate", "heat", "histograms", "two_digits"]

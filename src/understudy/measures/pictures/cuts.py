@@ -1,12 +1,11 @@
-"""Where the bins of numbers and dates are cut, and how their ends are written."""
+"""Where the bins of numbers are cut, and how their ends are written."""
 
-import datetime as dt
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from understudy.measures.pictures.rule import K, Rare
@@ -19,27 +18,6 @@ ONE_BY_ONE = 40
 LARGE = 100
 SPIKE = 0.05
 MOST_SPIKES = 6
-DAY = MICROSECONDS["day"]
-PERIODS = {
-    "1y": 365.25 * DAY,
-    "1q": 91.3 * DAY,
-    "1mo": 30.4 * DAY,
-    "1w": 7 * DAY,
-    "1d": DAY,
-    "1h": DAY / 24,
-    "1m": MICROSECONDS["minute"],
-    "1s": MICROSECONDS["second"],
-}
-FORMATS = {
-    "1y": "%Y",
-    "1q": "%Y-Q%q",
-    "1mo": "%Y-%m",
-    "1w": "%G-W%V",
-    "1d": "%Y-%m-%d",
-    "1h": "%Y-%m-%d %Hh",
-    "1m": "%Y-%m-%d %H:%M",
-    "1s": "%Y-%m-%d %H:%M:%S",
-}
 
 
 @dataclass(frozen=True)
@@ -119,8 +97,6 @@ def round_cuts(numbers: Numbers, column: Column | None, rare: Rare) -> list[Cut]
     if not len(numbers):
         return []
     low, high = (float(q) for q in np.quantile(numbers, [0.01, 0.99]))
-    if column is not None and column.kind == "date":
-        return _calendar(low, high, len(numbers), column, rare)
     unit, _ = unit_of(column)
     numbers = numbers / unit
     low, high = low / unit, high / unit
@@ -179,13 +155,19 @@ def whole_cut(edge: float, rare: Rare, unit: float = 1.0) -> Cut | None:
     """
     left, right = plain(edge), plain(edge + 1)
     hidden = [float(text) * unit in rare for text in (left, right)]
-    if all(hidden) or (float(left), float(right)) != (edge, edge + 1):
-        return number_cut(edge, plain(edge + 0.5), rare, unit)
+    if (float(left), float(right)) != (edge, edge + 1):
+        hidden = [True, True]
+    cut = between(edge * unit, left, right, hidden)
+    return cut or number_cut(edge, plain(edge + 0.5), rare, unit)
+
+
+def between(at: float, left: str, right: str, hidden: Sequence[bool]) -> Cut | None:
+    """Cut between two values and name both sides by the one, or by both, that may be written."""
+    if all(hidden):
+        return None
     if hidden[0]:
-        return Cut.before(edge * unit, f"below {right}", right)
-    if hidden[1]:
-        return Cut.after(edge * unit, left, f"above {left}")
-    return Cut.after(edge * unit, left, right)
+        return Cut.before(at, f"below {right}", right)
+    return Cut.after(at, left, f"above {left}" if hidden[1] else right)
 
 
 def _just_below(value: float, rare: Rare, unit: float) -> Cut | None:
@@ -206,47 +188,3 @@ def _step(width: float) -> float:
         return 0.0
     ten = 10.0 ** math.floor(math.log10(width))
     return min((m * ten for m in (1, 2, 5, 10)), key=lambda step: abs(math.log(step / width)))
-
-
-def _calendar(low: float, high: float, many: int, column: Column, rare: Rare) -> list[Cut]:
-    """Cut dates where years, quarters, months, weeks, days … begin."""
-    width = max((high - low) / BINS, 1.0)
-    smallest = column.step or 1.0
-    lengths = {f"{years}y": years * PERIODS["1y"] for years in (1, 2, 5, 10, 20, 50, 100)}
-    lengths |= {p: length for p, length in PERIODS.items() if length >= smallest}
-    if many < 2 * K * (high - low) / DAY:
-        lengths.pop("1d", None)
-    period = min(lengths, key=lambda p: abs(math.log(lengths[p] / width)))
-    if period.endswith("y"):
-        return _years(low, high, int(period[:-1]))
-    ends = pl.Series([low, high]).cast(pl.Int64).cast(pl.Datetime("us"))
-    first = ends.dt.truncate(period)[0]
-    starts = pl.datetime_range(first, ends[1], period, eager=True).sort()[1:]
-    before = starts.dt.offset_by(f"-{period}")
-    texts = [write_dates(s, period) for s in (before, starts)]
-    instants = [s.dt.epoch("us").to_list() for s in (before, starts)]
-    fine = lengths[period] <= DAY
-    return [
-        Cut.after(float(at) - 1, left, right)
-        for was, at, left, right in zip(*instants, *texts, strict=True)
-        if not fine or (float(was) not in rare and float(at) not in rare)
-    ]
-
-
-def _years(low: float, high: float, step: int) -> list[Cut]:
-    ends = pl.Series([low, high]).cast(pl.Int64).cast(pl.Datetime("us")).dt.year().to_list()
-    first = ends[0] // step * step + step
-    years = [year for year in range(first, ends[1] + 1, step) if 1 <= year <= 9999]
-    starts = pl.Series([dt.datetime(year, 1, 1) for year in years], dtype=pl.Datetime("us"))
-    instants = starts.dt.epoch("us").to_list()
-    return [
-        Cut.after(float(at) - 1, str(year - 1), str(year))
-        for at, year in zip(instants, years, strict=True)
-    ]
-
-
-def write_dates(moments: pl.Series, period: str) -> list[str]:
-    """Name the periods in which these moments lie."""
-    if period == "1q":
-        return [f"{m.year}-Q{(m.month + 2) // 3}" for m in moments.to_list()]
-    return moments.dt.strftime(FORMATS[period]).to_list()

@@ -3,23 +3,20 @@
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from understudy.coding import FIRST, MISSING, UNSEEN, Codec, ColumnCodec
 from understudy.comparison import Comparison, Which
 from understudy.findings import TableOfNumbers
 from understudy.measures.pictures.cuts import (
-    DAY,
-    FORMATS,
-    PERIODS,
     Cut,
+    joined,
     labels,
     number_cut,
     unit_of,
     whole_cut,
-    write_dates,
 )
+from understudy.measures.pictures.dates import period_cuts
 from understudy.measures.pictures.rule import K, Rare, share
 
 SHORT = 10_000
@@ -80,9 +77,7 @@ def axis_of(comparison: Comparison, codec: Codec, name: str) -> Axis:
 def _axis(comparison: Comparison, codec: Codec, coder: ColumnCodec) -> Axis:
     name = coder.column.name
     train = comparison.counts("train", [name], codec)
-    inner = coder.edges[1:-1]
-    rare = Rare.of(comparison, name)
-    cuts = _date_cuts(inner, rare) if coder.column.kind == "date" else _cuts(inner, coder, rare)
+    cuts = _cuts(comparison, coder) if coder.bins else []
     text = labels(cuts, unit_of(coder.column)[1]) if coder.bins else []
     cell = np.zeros(coder.size, np.int64)
     ends = coder.edges[1:] if len(coder.edges) > 1 else coder.edges
@@ -107,8 +102,18 @@ def _axis(comparison: Comparison, codec: Codec, coder: ColumnCodec) -> Axis:
     return Axis(text, cell)
 
 
-def _cuts(edges: NDArray[np.float64], coder: ColumnCodec, rare: Rare) -> list[Cut]:
-    """Write the ends of bins: whole numbers as they are, others with about three digits."""
+def _cuts(comparison: Comparison, coder: ColumnCodec) -> list[Cut]:
+    """Write the ends of bins, joined until each holds no real record, or at least K."""
+    name, inner = coder.column.name, coder.edges[1:-1]
+    found = [comparison.source(t).numbers(name) for t in comparison.tables if t != "synthetic"]
+    real = [numbers[~np.isnan(numbers)] for numbers in found]
+    if coder.column.kind == "date":
+        return joined(period_cuts(inner, real[0]), real)
+    return joined(_number_cuts(inner, coder, Rare.of(comparison, name)), real)
+
+
+def _number_cuts(edges: NDArray[np.float64], coder: ColumnCodec, rare: Rare) -> list[Cut]:
+    """Write whole numbers as they are, others with about three digits."""
     unit, _ = unit_of(coder.column)
     whole = coder.column.decimals == 0 or unit > 1
     made: list[Cut] = []
@@ -121,22 +126,3 @@ def _cuts(edges: NDArray[np.float64], coder: ColumnCodec, rare: Rare) -> list[Cu
         if cut and not (made and made[-1].left == cut.left):
             made.append(cut)
     return made
-
-
-def _date_cuts(edges: NDArray[np.float64], rare: Rare) -> list[Cut]:
-    """Write dates by the coarsest period that tells most of them apart and is no rare value."""
-    moments = pl.Series(edges).cast(pl.Int64).cast(pl.Datetime("us"))
-    best: list[Cut] = []
-    for period in FORMATS:
-        starts = moments.dt.truncate(period).dt.epoch("us").to_list()
-        named = dict(
-            zip(write_dates(moments, period), zip(edges, starts, strict=True), strict=True)
-        )
-        fine = PERIODS[period] <= DAY
-        made = [
-            Cut.after(float(edge), text, text)
-            for text, (edge, start) in named.items()
-            if not fine or float(start) not in rare
-        ]
-        best = made if len(made) > len(best) else best
-    return best

@@ -15,6 +15,7 @@ from understudy.measures.pictures.cuts import (
     round_cuts,
     unit_of,
 )
+from understudy.measures.pictures.dates import calendar_cuts
 from understudy.measures.pictures.rule import K, Rare, share
 
 MOST_LEVELS = 40
@@ -77,7 +78,8 @@ def _bins(comparison: Comparison, coder: ColumnCodec) -> tuple[Bars, NDArray[np.
     name = coder.column.name
     found = {t: comparison.source(t).numbers(name) for t in comparison.tables}
     numbers = {t: n[~np.isnan(n)] for t, n in found.items()}
-    cuts = round_cuts(numbers["train"], coder.column, Rare.of(comparison, name))
+    make = calendar_cuts if coder.column.kind == "date" else round_cuts
+    cuts = make(numbers["train"], coder.column, Rare.of(comparison, name))
     cuts = joined(cuts, [n for t, n in numbers.items() if t != "synthetic"])
     counted = np.array([counts(cuts, n) for n in numbers.values()])
     return _named(cuts, counted, unit_of(coder.column)[1]), np.array(

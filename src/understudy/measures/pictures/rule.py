@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.comparison import Comparison
 
 K = 5
 DECIMALS = 6
+MOST = 0.5
+TINY = 1e-9
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,31 @@ def share(count: float, rows: int, *, real: bool) -> float | None:
     if rows < K:
         return None
     return round(min(1.0, K * int(count / K + 0.5) / rows), DECIMALS)
+
+
+def few_dominate(contributions: NDArray[np.float64]) -> bool:
+    """Tell whether a real sum, or mean, gives a record away: fewer than K make half of it or more.
+
+    If they do not, all but the two largest contributions are more than the largest: not
+    even the person with the second largest could tell it to within 100 % (the p-percent rule of
+    statistical offices, who ask for some 10 %).
+
+    Parameters
+    ----------
+    contributions : array of float
+        What each record adds, none below zero: squared deviations, absolute errors.
+
+    Examples
+    --------
+    >>> few_dominate(np.array([1.0] * 99 + [9000.0])), few_dominate(np.arange(100.0))
+    (True, False)
+    >>> few_dominate(np.zeros(100)), few_dominate(np.zeros(4))
+    (False, True)
+    """
+    if len(contributions) < K:
+        return True
+    total, rest = contributions.sum(), np.partition(contributions, 1 - K)[: 1 - K].sum()
+    return bool(total > 0 and rest <= (1 - MOST + TINY) * total)
 
 
 def two_digits(distance: float) -> float:

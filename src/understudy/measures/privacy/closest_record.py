@@ -289,8 +289,8 @@ def _register(
             rows.append(
                 (
                     CARD.name,
-                    int(record) + 1,
-                    int(row) + 1,
+                    int(record),
+                    int(row),
                     float(near["training"][record]),
                     float(near["holdout"][record]),
                     ", ".join(codec.names[i] for i in agree),

@@ -1,0 +1,261 @@
+"""Correct attribution probability: how likely a value drawn from matching records is the true one.
+
+For each real person, the synthetic records with the same keys are looked up. CAP is the share of
+them that have the person's own sensitive value: what an attacker scores who draws one of them.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.comparison import Comparison, Which
+from understudy.findings import Card, Finding, TableOfNumbers, around, described
+from understudy.measures.privacy.disclosure.looking import (
+    MOST_LISTED,
+    REGISTER,
+    Judged,
+    prepare,
+    titles,
+)
+from understudy.measures.privacy.disclosure.persons import NO_MATCH, Look, Setting, real
+
+if TYPE_CHECKING:
+    from understudy.kernels.neighbors import HammingNeighbors
+
+Floats = NDArray[np.float64]
+MOST_NEAREST = 256
+
+CARD = Card(
+    name="privacy.correct_attribution",
+    title="Correct attribution (CAP)",
+    meaning="The mean chance that a synthetic record drawn from those with a training person's "
+    "keys has the person's own sensitive value; without such a record the chance is 0.",
+    formula="DCAP = Σ d_tq s_tq / s_q / N_d, with d_tq training persons and s_tq synthetic records "
+    "that have the keys q and the value t. The reference is the same number for holdout persons "
+    "and the same synthetic table; the original's own value is Σ d_tq² / d_q / N_d, the naive one "
+    "Σ p_t². Several sensitive columns are several looks: p-values and intervals by swapping the "
+    "labels hold for all of them at once; the headline is the look with the strongest evidence",
+    unit="fraction",
+    better="lower",
+    opening="The risk under this attack is",
+    headline="DCAP of training persons (CAP with no match as 0), of the worst sensitive column",
+    source="Elliot 2014 (CAP); Taub and Elliot 2019 (TCAP); Raab, Nowok and Dibben 2024 (synthpop)",
+    not_shown="A chance above the naive one is what a faithful table gives about anybody of that "
+    "kind, in the data or not; only what goes beyond the reference comes from having been in the "
+    "data. It counts exact values: numbers that are nearly right do not count unless cut.",
+    threat="Someone knows the keys of a person, looks up the synthetic records with the same keys "
+    "and draws one. Counted against holdout persons, who cannot have been learnt.",
+    needs=("keys", "sensitive"),
+)
+WITHOUT_HOLDOUT = (
+    "No holdout was given: how well values of people who were never in the data can be guessed is "
+    "not known. The interval is for persons drawn like these."
+)
+MEANINGS = {
+    "CAP 0 (DCAP)": "mean chance, no match counts 0",
+    "CAP undefined": "mean chance over persons with a match",
+    "GCAP": "mean chance, without a match from the records with the most keys in common",
+    "TCAP (Taub–Elliot)": "mean over synthetic records with keys of one value that a real person "
+    "has: share of those persons with that value",
+    "TCAP (synthpop)": "DiSCO / iS: disclosed persons among those with a match",
+    "CAP original": "mean chance from the real persons' own table",
+    "baseline": "Σ p_t²: chance without keys",
+}
+
+
+@described(CARD)
+def correct_attribution(
+    comparison: Comparison,
+    *,
+    key_bins: int = 0,
+    target_bins: int = 0,
+    exclude: str = "",
+    missing: bool = True,
+    permutations: int = 1000,
+) -> Finding:
+    """Mean chance that a synthetic record with a person's keys has the person's own value.
+
+    ``key_bins`` and ``target_bins`` cut numbers; ``exclude`` is a condition on persons who are no
+    targets; with ``missing = false`` nor are persons with a missing key or value.
+    """
+    prepared = prepare(
+        comparison, key_bins=key_bins, target_bins=target_bins, exclude=exclude, missing=missing
+    )
+    if isinstance(prepared, str):
+        return CARD.not_applicable(prepared)
+    looks, notes = prepared
+    if any(look.left_out("train").all() for look in looks):
+        return CARD.not_applicable("The options leave no training person to attack.")
+    nearest = {which: Nearest(looks[0].setting, which) for which in real(comparison)}
+    if any(near.cut for near in nearest.values()):
+        notes.append(
+            f"Of more than {MOST_NEAREST} nearest combinations of keys, GCAP takes that many."
+        )
+    numbers = {w: [attributed(look, w, nearest[w]) for look in looks] for w in nearest}
+    scores = {w: np.column_stack([_scores(look, w) for look in looks]) for w in nearest}
+    naive = [own["baseline"] for own in numbers["train"]]
+    judged = Judged.of(
+        CARD,
+        looks,
+        scores,
+        permutations=permutations,
+        alone=_interval,
+        naive=naive,
+        without=WITHOUT_HOLDOUT,
+    )
+    notes.append(judged.note)
+    if not nearest["train"].matched.any():
+        notes.append(NO_MATCH)
+    return judged.finding(
+        CARD,
+        original=[own["CAP original"] for own in numbers["train"]],
+        naive=naive,
+        tables={"attribution": _table(judged.names, numbers)},
+        notes=notes,
+        register=_register(looks, scores["train"]),
+    )
+
+
+def chances(look: Look, which: Which) -> Floats:
+    """Give the CAP of each person; nan where no synthetic record has the keys."""
+    same_keys, same = look.counts(which)
+    return _divided(same, same_keys)
+
+
+def _scores(look: Look, which: Which) -> Floats:
+    """Give the CAP of each person, 0 without a match; nan for those who are left out."""
+    return np.where(look.left_out(which), np.nan, np.nan_to_num(chances(look, which)))
+
+
+def _divided(part: NDArray[np.int64], whole: NDArray[np.int64]) -> Floats:
+    made = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=made, where=whole > 0)
+    return made
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def attributed(look: Look, which: Which, nearest: "Nearest") -> dict[str, float]:
+    """Give the whole family of numbers for the persons of one table."""
+    kept = ~look.left_out(which)
+    cap = chances(look, which)
+    told = look.flags(which)
+    found = int(told["iS"].sum())
+    levels = look.target.counts(which) / look.setting.persons(which)
+    own_keys = look.setting.keys.counts(which)[look.setting.keys.of[which]]
+    own = _divided(look.pairs.counts(which)[look.pairs.of[which]], own_keys)
+    return {
+        "CAP 0 (DCAP)": _mean(np.nan_to_num(cap)[kept]),
+        "CAP undefined": _mean(cap[kept & ~np.isnan(cap)]),
+        "GCAP": _mean(nearest.chances(look)[kept]),
+        "TCAP (Taub–Elliot)": _targeted(look, which),
+        "TCAP (synthpop)": int(told["DiSCO"].sum()) / found if found else float("nan"),
+        "CAP original": _mean(own[kept]),
+        "baseline": float(levels @ levels),
+    }
+
+
+def _targeted(look: Look, which: Which) -> float:
+    """Give Taub and Elliot's TCAP, a mean over synthetic records.
+
+    Taken are those whose within-class probability (WEAP) is 1, all records with their keys
+    having their value, and whose keys some real person has.
+    """
+    keys, pairs = look.setting.keys, look.pairs
+    own, both = keys.of["synthetic"], pairs.of["synthetic"]
+    certain = keys.counts("synthetic")[own] == pairs.counts("synthetic")[both]
+    persons = keys.counts(which)[own]
+    taken = certain & (persons > 0)
+    return _mean(pairs.counts(which)[both][taken] / persons[taken])
+
+
+class Nearest:
+    """The synthetic records that share the most keys with each person who has no match."""
+
+    def __init__(self, setting: Setting, which: Which) -> None:
+        self.setting, self.which = setting, which
+        own = setting.keys.of[which]
+        self.matched: NDArray[np.bool_] = setting.keys.counts("synthetic")[own] > 0
+        alone = np.flatnonzero(~self.matched)
+        self.cut = False
+        self.person = self.key = np.empty(0, np.int64)
+        if not len(alone):
+            return
+        _, first, back = np.unique(own[alone], return_index=True, return_inverse=True)
+        made, where = np.unique(setting.keys.of["synthetic"], return_index=True)
+        # in random order, so that of many nearest combinations a random part is kept
+        order = setting.comparison.stream(CARD.name, "order").permutation(len(made))
+        made, where = made[order], where[order]
+        found = _nearest(
+            _combinations(setting, which, alone[first]), _combinations(setting, "synthetic", where)
+        )
+        self.cut = bool((found.count > MOST_NEAREST).any())
+        near = found.indices[back]
+        self.person = alone[np.nonzero(near >= 0)[0]]
+        self.key = made[near[near >= 0]]
+
+    def chances(self, look: Look) -> Floats:
+        """Give each person's chance: from exact matches, else from the nearest records."""
+        cap = chances(look, self.which)
+        if not len(self.person):
+            return np.nan_to_num(cap)
+        times = look.setting.keys.counts("synthetic")
+        wanted = self.key * look.target.size + look.target.of[self.which][self.person]
+        cells, counts = np.unique(
+            look.setting.keys.of["synthetic"] * look.target.size + look.target.of["synthetic"],
+            return_counts=True,
+        )
+        place = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
+        same = np.where(cells[place] == wanted, counts[place], 0)
+        persons = len(cap)
+        hits = np.bincount(self.person, same, minlength=persons)
+        records = np.bincount(self.person, times[self.key], minlength=persons)
+        return np.where(self.matched, cap, hits / np.maximum(records, 1))
+
+
+def _combinations(setting: Setting, which: Which, rows: NDArray[np.int64]) -> NDArray[np.uint32]:
+    return np.column_stack([codes.of[which][rows] for codes in setting.columns.values()]).astype(
+        np.uint32
+    )
+
+
+def _nearest(queries: NDArray[np.uint32], reference: NDArray[np.uint32]) -> "HammingNeighbors":
+    from understudy.kernels.neighbors import hamming_neighbors
+
+    return hamming_neighbors(queries, reference, cap=MOST_NEAREST)
+
+
+def _interval(scores: Floats) -> tuple[float, float]:
+    """Give the normal interval of a mean chance."""
+    return around(float(scores.mean()), float(scores.std()) / len(scores) ** 0.5, 0.0, 1.0)
+
+
+def _table(names: Sequence[str], numbers: dict[Which, list[dict[str, float]]]) -> TableOfNumbers:
+    return TableOfNumbers(
+        ("sensitive", "number", "meaning", *titles([*numbers])),
+        tuple(
+            (name, number, meaning, *(numbers[which][place][number] for which in numbers))
+            for place, name in enumerate(names)
+            for number, meaning in MEANINGS.items()
+        ),
+    )
+
+
+def _register(looks: Sequence[Look], scores: Floats) -> pl.DataFrame:
+    """List the training persons whose chance is farthest above that of their value at large."""
+    rows = []
+    for look, chance in zip(looks, scores.T, strict=True):
+        at_large = look.target.counts("train")[look.target.of["train"]] / len(chance)
+        ahead = np.nan_to_num(chance - at_large, nan=-1.0)
+        attack = f"{look.name} from {', '.join(look.setting.names)}"
+        for row in np.argsort(-ahead, kind="stable")[:MOST_LISTED]:
+            if ahead[row] > 0:
+                why = f"chance {chance[row]:.2f}, {at_large[row]:.4f} of all training persons"
+                rows.append((CARD.name, int(row), attack, why, float(ahead[row])))
+    rows.sort(key=lambda row: -row[4])
+    return pl.DataFrame([row[:4] for row in rows[:MOST_LISTED]], REGISTER, orient="row")

@@ -1,0 +1,101 @@
+"""What is asked of a release, refused before any work is done if it cannot be."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from understudy import policy as policies
+from understudy.advisor import ALL, AUTO, as_names
+from understudy.comparison import compare_tables
+from understudy.errors import OptionError
+from understudy.measures import MEASURES, choose
+from understudy.running import SMALLEST, check_options, subgroups
+from understudy.schema import Schema, dumps, near
+from understudy.schema import read as read_schema
+from understudy.synthesizers import SYNTHESIZERS, synthesizer
+from understudy.tables import FORMATS, check_writable
+
+ROLES = ("keys", "sensitive", "target", "fit")
+EXTENSIONS = {".txt": ".csv", ".xls": ".xlsx"}
+
+
+def is_path(real: Any) -> bool:
+    """Tell a file from a frame."""
+    return isinstance(real, str | Path)
+
+
+def check_method(
+    method: str, options: Mapping[str, Mapping[str, Any]], rows: int | None, replicates: int
+) -> None:
+    """Refuse a method, options and numbers that are not to be had."""
+    synthesizer(method, **options.get(method, {}))
+    for name in options:
+        if name in SYNTHESIZERS and name != method:
+            raise OptionError(f"{name} has options, but the method is {method}", hint="drop them")
+    check_options({name: given for name, given in options.items() if name != method})
+    for name, number in (("rows", rows), ("replicates", replicates)):
+        if number is not None and number < 1:
+            raise OptionError(f"{name} = {number}", hint="use at least 1")
+
+
+def chosen_measures(
+    wanted: Iterable[str] | None, rules: policies.Policy, **given: str | Sequence[str] | None
+) -> list[str]:
+    """Choose what the policy names and what is wanted, or whatever needs no more than is given."""
+    named = {*rules.required, *(rule.measure for rule in rules.rules)}
+    missing = {role for role in ROLES if not given.get(role)}
+    chosen = (
+        [name for name, measure in MEASURES.items() if not missing & set(measure.card.needs)]
+        if wanted is None
+        else choose(wanted)
+    )
+    return [name for name in MEASURES if name in named or name in chosen]
+
+
+def level_columns(by: str | Sequence[str] | None, rules: policies.Policy) -> list[str]:
+    """Name the columns whose levels are measured: those asked for, and those of the rules."""
+    return list(dict.fromkeys([*as_names(by or ()), *(rule.by for rule in rules.rules if rule.by)]))
+
+
+def schema_text(schema: Any) -> str | None:
+    """Give a declared schema as the text of its file."""
+    if schema is None:
+        return None
+    return dumps(schema if isinstance(schema, Schema) else read_schema(Path(schema)))
+
+
+def extension_like(real: Any) -> str:
+    """Choose the format of the synthetic files: that of the real one where it can be written."""
+    name = Path(real).name.lower() if is_path(real) else ".parquet"
+    known = max((e for e in FORMATS if name.endswith(e)), key=len)
+    extension = EXTENSIONS.get(known, known)
+    check_writable(Path(f"synthetic{extension}"))
+    return extension
+
+
+def check_columns(plan: Mapping[str, Any], schema: Schema) -> None:
+    """Refuse roles of columns that are not there, or that training does not model."""
+    words = {"keys": [AUTO], "sensitive": [ALL]}
+    for role in ("target", "by", "keys", "sensitive"):
+        if plan[role] == words.get(role):
+            continue
+        for name in plan[role] if isinstance(plan[role], list) else [plan[role]]:
+            if name is not None and name not in schema.modelled:
+                raise OptionError(
+                    f"{role}: there is no column '{name}'", hint=near(name, schema.modelled)
+                )
+
+
+def check_levels(
+    plan: Mapping[str, Any], schema: Schema, train: pl.DataFrame, holdout: pl.DataFrame
+) -> None:
+    """Refuse columns without levels that can be measured alone, as if training were the release."""
+    if not plan["by"]:
+        return
+    rows = plan["rows"]
+    release = train.head(rows) if rows is not None and rows < SMALLEST else train
+    comparison = compare_tables(train, release, holdout, schema=schema)
+    for column in plan["by"]:
+        subgroups(comparison, column)

@@ -1,0 +1,6 @@
+"""Hittmeir, Ekelhart & Mayer (2019): utility and disclosure of synthetic data for regression."""
+
+from understudy.studies.hittmeir2019.show import show
+from understudy.studies.hittmeir2019.study import run
+
+__all__ = ["run", "show"]

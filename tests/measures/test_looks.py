@@ -1,0 +1,99 @@
+"""Several looks: exact on hand-worked cases, calibrated over all looks together."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import fisher_exact
+
+from understudy.comparison import compare_tables
+from understudy.errors import OptionError
+from understudy.measures.privacy.looks import take_looks
+
+
+def comparison(train=50, holdout=50, seed=0):
+    def frame(rows):
+        return pl.DataFrame({"a": [str(i % 7) for i in range(rows)]})
+
+    return compare_tables(frame(train), frame(20), frame(holdout), seed=seed)
+
+
+def looks(scores, names=None, **more):
+    table = comparison(more.pop("train", 50), more.pop("holdout", 50), more.pop("seed", 0))
+    names = names or [f"look {i}" for i in range(scores.shape[1])]
+    return take_looks(table, scores, names, name="test", **more)
+
+
+def test_means_leave_out_who_is_no_target():
+    scores = np.zeros((100, 2))
+    scores[:10, 0] = 1
+    scores[:25, 1] = np.nan
+    scores[25:30, 1] = 1
+    scores[90:, 1] = np.nan
+    found = looks(scores)
+    assert found.value == pytest.approx([0.2, 0.2])
+    assert found.reference == pytest.approx([0.0, 0.0])
+    assert found.names == ("look 0", "look 1")
+
+
+def test_one_look_at_hits_is_fishers_exact_test():
+    scores = np.zeros((100, 1))
+    scores[:9], scores[50:53] = 1, 1
+    found = looks(scores, permutations=20_000)
+    exact = fisher_exact([[9, 41], [3, 47]], alternative="greater").pvalue
+    assert found.p_value[0] == pytest.approx(exact, abs=0.01)
+
+
+@pytest.mark.parametrize(("leak", "small"), [(1, True), (-1, False)])
+def test_the_side_of_a_leak_is_given(leak, small):
+    scores = np.zeros((100, 1))
+    scores[:20] = 1
+    assert (looks(scores, leak=leak).p_value[0] < 0.01) == small
+
+
+def test_scores_that_are_all_equal_tell_nothing():
+    found = looks(np.ones((100, 3)))
+    assert found.p_value == pytest.approx(1.0)
+    assert found.interval(0, 0.0, 2.0) == (1.0, 1.0)
+
+
+def test_the_worst_look_is_shown_and_all_are_counted():
+    rng = np.random.default_rng(0)
+    scores = rng.random((100, 5))
+    scores[:50, 3] += 1
+    found = looks(scores)
+    assert found.worst == 3
+    assert "5 looks" in found.note
+    assert "look 3" in found.note
+    low, high = found.interval(3, -9, 9)
+    assert low < found.value[3] < high
+    assert low > found.reference[3]
+
+
+def test_a_group_and_a_wrong_number_of_swaps_are_looked_at():
+    with pytest.raises(OptionError, match="permutations"):
+        looks(np.zeros((100, 1)), permutations=1)
+    with pytest.raises(ValueError, match="one row"):
+        looks(np.zeros((99, 1)))
+
+
+def test_false_alarms_over_twenty_looks_stay_at_the_level():
+    rng = np.random.default_rng(1)
+    alarms = covered = 0
+    for run in range(200):
+        shared = rng.normal(size=(60, 1))
+        scores = shared + rng.normal(size=(60, 20))
+        found = looks(scores, train=30, holdout=30, seed=run, permutations=199)
+        alarms += found.p_value.min() < 0.05
+        # the true difference is 0: all twenty intervals hold it, or the run counts as a miss
+        inside = np.abs(found.value - found.reference) <= found.reach * found.spread
+        covered += inside.all()
+    assert alarms <= 20
+    assert covered >= 180
+
+
+def test_equal_scores_swap_alike_for_unequal_sizes():
+    scores = np.zeros((90, 1))
+    scores[:6], scores[60:63] = 1, 1
+    found = looks(scores, train=60, holdout=30, permutations=2000)
+    assert (found.value[0], found.reference[0]) == (0.1, 0.1)
+    assert found.p_value[0] > 0.4
