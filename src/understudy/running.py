@@ -12,6 +12,7 @@ from understudy.errors import OptionError, UnderstudyError, interrupted
 from understudy.findings import Finding, Part, average
 from understudy.measures import MEASURES, Measure
 from understudy.schema import near
+from understudy.threads import one_thread
 
 SMALLEST = 100
 MOST_LEVELS = 50
@@ -33,12 +34,12 @@ def run(measure: Measure, comparison: Comparison) -> Finding:
         how = "".join(HOW_TO[need] for need in absent if need in HOW_TO)
         return card.not_applicable(f"This needs {' and '.join(map(_named, absent))}.{how}")
     options = comparison.options.get(card.name, {})
+    replicates = range(len(comparison.synthetic))
     try:
-        if card.together:
-            return measure(comparison, **options)
-        return average(
-            [measure(comparison.replicate(i), **options) for i in range(len(comparison.synthetic))]
-        )
+        with one_thread():
+            if card.together:
+                return measure(comparison, **options)
+            return average([measure(comparison.replicate(i), **options) for i in replicates])
     except OptionError:
         raise
     except UnderstudyError as error:

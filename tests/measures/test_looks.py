@@ -97,3 +97,20 @@ def test_equal_scores_swap_alike_for_unequal_sizes():
     found = looks(scores, train=60, holdout=30, permutations=2000)
     assert (found.value[0], found.reference[0]) == (0.1, 0.1)
     assert found.p_value[0] > 0.4
+
+
+@pytest.mark.parametrize(("rows", "train"), [(5, 2), (4, 4), (3, 0), (1, 1)])
+def test_every_choice_of_labels_is_as_likely_as_any_other(rows, train):
+    from collections import Counter
+    from math import comb
+
+    from scipy.stats import chisquare
+
+    from understudy.measures.privacy.pool import random_labels
+
+    rng = np.random.default_rng(2)
+    drawn = [random_labels(rng, rows, train) for _ in range(5000)]
+    assert all(labels.sum() == train for labels in drawn)
+    counts = Counter(labels.tobytes() for labels in drawn)
+    assert len(counts) == comb(rows, train)
+    assert len(counts) == 1 or chisquare(list(counts.values())).pvalue > 0.001

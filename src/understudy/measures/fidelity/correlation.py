@@ -60,19 +60,16 @@ def correlation(
         raise OptionError(f"scale = '{scale}'", hint=f"use one of {', '.join(SCALES)}")
     if resamples < 2:
         raise OptionError(f"resamples = {resamples}", hint="use at least 2")
-    from threadpoolctl import threadpool_limits
-
     schema = comparison.schema
     numbers = [name for name in comparison.names if schema[name].is_numeric]
     categories = [name for name in comparison.names if not schema[name].is_numeric]
-    with threadpool_limits(1, user_api="blas"):
-        rows = rows_of(comparison, numbers, categories, levels)
-        found = {t: associations(own, ranks=scale == "ranks") for t, own in rows.items()}
-        other = {t: associations(own, ranks=scale != "ranks") for t, own in rows.items()}
-        if np.isnan(found["train"]).all() and np.isnan(found["synthetic"]).all():
-            return CARD.not_applicable("There are no two columns that vary.")
-        times = _affordable(rows, resamples)
-        draws = _redraw(comparison, rows, times, ranks=scale == "ranks")
+    rows = rows_of(comparison, numbers, categories, levels)
+    found = {t: associations(own, ranks=scale == "ranks") for t, own in rows.items()}
+    other = {t: associations(own, ranks=scale != "ranks") for t, own in rows.items()}
+    if np.isnan(found["train"]).all() and np.isnan(found["synthetic"]).all():
+        return CARD.not_applicable("There are no two columns that vary.")
+    times = _affordable(rows, resamples)
+    draws = _redraw(comparison, rows, times, ranks=scale == "ranks")
     value, plain = apart(found["train"], found["synthetic"])
     scaled = math.sqrt(comparison.size_ratio()) if comparison.has_holdout else 0.0
     fresh = apart(found["train"], found["holdout"]) if comparison.has_holdout else None

@@ -7,7 +7,6 @@ first as a category; then the rest as a number.
 
 import dataclasses
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -32,6 +31,7 @@ from understudy.synthesizers.columns.plan import Plan, Wishes
 from understudy.synthesizers.columns.variables import Variable
 from understudy.synthesizers.model_file import State
 from understudy.tables import Table
+from understudy.threads import one_thread
 
 
 @dataclass(kw_only=True)
@@ -201,10 +201,3 @@ def names_in(value: Any, what: str) -> tuple[str, ...]:
     if not all(isinstance(name, str) for name in made) or (not made and value not in ((), [])):
         raise OptionError(f"{what} = {value!r}", hint="give a list of texts")
     return made
-
-
-def one_thread() -> AbstractContextManager[Any]:
-    """Keep matrix products to one thread: small ones are faster, and sums do not depend on it."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
-
-    return threadpool_limits(1, "blas")  # type: ignore[no-any-return,unused-ignore]

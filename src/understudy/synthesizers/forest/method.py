@@ -15,7 +15,7 @@ from understudy.comparison import Progress
 from understudy.errors import DataError, OptionError
 from understudy.schema import Schema, near
 from understudy.synthesizers.base import MethodCard
-from understudy.synthesizers.columns.frame import names_in, one_thread
+from understudy.synthesizers.columns.frame import names_in
 from understudy.synthesizers.columns.plan import Plan, Wishes
 from understudy.synthesizers.forest.balance import POOL, SMALLEST, Balance, fit_balance
 from understudy.synthesizers.forest.chains import Chained, find_chain
@@ -33,6 +33,7 @@ from understudy.synthesizers.forest.screening import strongest
 from understudy.synthesizers.forest.support import Support
 from understudy.synthesizers.model_file import State
 from understudy.tables import Table
+from understudy.threads import one_thread
 
 Model = Trees | Odds | Chained
 
