@@ -20,6 +20,8 @@ settings.register_profile(
 )
 settings.load_profile("understudy")
 
+collect_ignore_glob = ["**/conftest.py", "conftest.py"]  # no doctests there, and all have one name
+
 
 def _absent(what: str) -> None:
     """Skip for want of data; where data is required, as in CI, fail."""

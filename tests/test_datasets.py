@@ -52,8 +52,9 @@ def test_assess_every_data_set_as_it_is(real_data, name):
     train, holdout = us.split(path, holdout=0.5, seed=1)
     made = us.synthesizer("independent", seed=1).fit(train).sample()
     result = us.assess(train, made, holdout=holdout, options=QUICK)
+    said = ("numbers", "No predicate holds")  # a table without numbers, or whose rows are all alike
     for finding in result:
-        assert finding.status == "ok" or "numbers" in finding.note, finding.note
+        assert finding.status == "ok" or any(w in finding.note for w in said), finding.note
     copy = us.assess(train, train, holdout=holdout, measures=["privacy.identical_matches"])
     assert copy["privacy.identical_matches"].value == 1
 
