@@ -118,6 +118,16 @@ def test_the_budget_holds():
             advise(table, budget=budget)
 
 
+def test_the_search_for_keys_stops_when_time_is_up():
+    """Keys are proposed even so: the column that singles out most by itself."""
+    rng = np.random.default_rng(1)
+    wide = pl.DataFrame({f"c{i}": rng.integers(0, 50, 2000).astype(str) for i in range(10)})
+    late = advise(wide, budget=1e-9)
+    assert (late.complete, len(late.keys), late.looked, late.sets) == (False, 1, 1, ())
+    assert late.keys_unique == alone(wide, list(late.keys))
+    assert len(advise(wide).keys) > 1
+
+
 def test_an_empty_table_is_an_error(table):
     with pytest.raises(DataError, match="no rows"):
         advise(table.head(0))

@@ -8,7 +8,7 @@ from understudy.assessment import assess
 from understudy.comparison import compare_tables
 from understudy.errors import OptionError
 from understudy.findings import Card, described
-from understudy.running import run
+from understudy.running import check_options, run
 
 FAST = {"fidelity.total_variation": {"resamples": 5, "pairs": 1}}
 
@@ -120,3 +120,13 @@ def test_an_epsilon_that_is_no_number_is_not_taken(epsilon):
     marker = Marker.from_json(Marker("bayes", 10, epsilon=epsilon).to_json())
     assert marker.epsilon is None
     assert Marker.from_json(Marker("bayes", 10, epsilon=0.5).to_json()).epsilon == 0.5
+
+
+def test_a_default_of_zero_may_be_written_and_a_negative_number_may_not():
+    check_options({"privacy.correct_attribution": {"key_bins": 0, "target_bins": 5}})
+    with pytest.raises(OptionError, match="key_bins = -1") as caught:
+        check_options({"privacy.correct_attribution": {"key_bins": -1}})
+    assert "from 0 up" in caught.value.hint
+    with pytest.raises(OptionError, match="attacks = 0") as caught:
+        check_options({"privacy.singling_out": {"attacks": 0}})
+    assert "from 1 up" in caught.value.hint

@@ -226,8 +226,16 @@ class _Search:
             pool = [c.name for c in unclear if c.values <= FEW_VALUES] or [c.name for c in unclear]
         chosen, codes, reached = KeySet((), 0.0), None, (0.0, 1)
         while pool and len(chosen.names) < MOST_KEYS and chosen.unique < ENOUGH:
-            found = {name: self.look(self.joined(codes, name)) for name in pool}
-            best = max(pool, key=found.__getitem__)
+            found: dict[str, tuple[float, int]] = {}
+            for name in pool:
+                # the first column of the pool is the best by itself, so that one is always found
+                if (found or chosen.names) and time.perf_counter() > self.until:
+                    self.complete = False
+                    break
+                found[name] = self.look(self.joined(codes, name))
+            if chosen.names and not self.complete:
+                break
+            best = max(found, key=found.__getitem__)
             if found[best] <= reached:
                 break
             reached = found[best]

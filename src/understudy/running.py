@@ -136,7 +136,8 @@ def check_options(options: Mapping[str, Mapping[str, Any]]) -> None:
                     f"{name}: {option} = {value!r} is not a number",
                     hint=f"the default is {known[option].default}",
                 )
-            if wanted is int and not (isinstance(value, int) and value > 0):
+            least = 0 if known[option].default == 0 else 1
+            if wanted is int and not (isinstance(value, int) and value >= least):
                 raise OptionError(
-                    f"{name}: {option} = {value!r}", hint="give a whole number from 1 up"
+                    f"{name}: {option} = {value!r}", hint=f"give a whole number from {least} up"
                 )

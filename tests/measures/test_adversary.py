@@ -13,7 +13,7 @@ from understudy.comparison import compare_tables
 from understudy.errors import OptionError
 from understudy.measures.privacy.adversary import adversary_error
 from understudy.measures.privacy.guesses import Secret
-from understudy.measures.privacy.nearest import nearest_errors, nearest_keys, record_weights
+from understudy.measures.privacy.nearest import nearest_errors, nearest_keys
 
 
 def errors(persons, table, truth, values, counts, *, levels=0):
@@ -25,7 +25,7 @@ def errors(persons, table, truth, values, counts, *, levels=0):
     )
     kind = np.int64 if levels else float
     secret = Secret("y", not levels, np.array(truth, kind), np.array(values, kind), levels)
-    return nearest_errors(secret, near, [record_weights(near, k) for k in counts])
+    return nearest_errors([secret], near, counts)[0]
 
 
 def part(finding, name):
@@ -47,6 +47,53 @@ def test_equally_near_records_count_alike():
     assert found[0] == pytest.approx([1 / 3.5] * 3)
     votes = errors([0.5], [0.25, 0.25, 0.75, 0.9], [1], [1, 0, 1, 1], [1, 3, 4], levels=2)
     assert votes[0] == pytest.approx([1 / 3, 1 / 3, 1 / 4])
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_crowd_of_equally_near_points_counts_as_a_whole(turned):
+    """300 levels are as far from a person's own: half of their records have the true level."""
+    code = np.arange(300)
+    right = (code < 150) != turned
+    near = nearest_keys(
+        np.array([[400.0, 0.5], [299.0, 0.5]], np.float32),
+        np.column_stack([code, np.full(300, 0.5)]).astype(np.float32),
+        np.array([True, False]),
+        21,
+    )
+    assert near.cut.tolist() == [True, True]
+    votes = Secret("y", False, np.array([1, 1]), right.astype(np.int64), 2)
+    money = Secret("z", True, np.array([4.0, 4.0]), np.where(right, 2.0, 6.0), 0)
+    made, numbers = nearest_errors([votes, money], near, [1, 3, 21])
+    assert made[0] == pytest.approx([0.5] * 3)
+    assert numbers[0] == pytest.approx([0.0] * 3)
+    # the second person's own level stands alone; then 299 share what is left of k
+    own, others = float(right[299]), right[:299].mean()
+    share = [(own + (k - 1) * others) / k for k in (1, 3, 21)]
+    assert made[1] == pytest.approx([1 - s for s in share])
+
+
+def test_a_crowd_is_counted_a_block_at_a_time(monkeypatch):
+    from understudy.measures.privacy import nearest
+
+    rng = np.random.default_rng(1)
+    points = rng.integers(0, 20, (500, 2)).astype(np.float32)
+    secret = Secret("y", False, rng.integers(0, 3, 500), rng.integers(0, 3, 500), 3)
+    near = nearest_keys(points, points[::-1], np.array([True, True]), 5)
+    assert near.cut.any()
+    whole = nearest_errors([secret], near, [1, 5])[0]
+    # by hand: all records, weighed by how many are nearer
+    far = (points[:, None] != points[::-1][None]).sum(axis=2)
+    for k, errors in zip((1, 5), whole.T, strict=True):
+        weight, left = np.zeros(far.shape), np.full(500, float(k))
+        for distance in range(3):
+            shell = far == distance
+            many = np.maximum(shell.sum(axis=1), 1)
+            weight += shell * (np.minimum(left, many) / many)[:, None]
+            left = np.maximum(left - shell.sum(axis=1), 0)
+        right = secret.synthetic[None] == secret.persons[:, None]
+        assert errors == pytest.approx(1 - (weight * right).sum(axis=1) / weight.sum(axis=1))
+    monkeypatch.setattr(nearest, "CELLS", 40)
+    assert np.array_equal(nearest_errors([secret], near, [1, 5])[0], whole)
 
 
 def test_more_neighbours_than_records_is_everybody():
@@ -225,3 +272,16 @@ def test_relative_change_is_at_most_two():
     _, comparison = three()
     found = adversary_error(comparison, permutations=19)
     assert all(0 <= p.value <= 2 and math.isfinite(p.reference) for p in found.parts[1:])
+
+
+def test_errors_do_not_change_when_levels_are_renamed():
+    """No key of a person is in the release: all 300 records are as far, whatever their names."""
+    rows = 300
+    real = pl.DataFrame({"k": [f"t{i % 60}" for i in range(rows)], "y": ["a"] * 90 + ["b"] * 210})
+    release = pl.DataFrame({"k": [f"r{i:03}" for i in range(rows)], "y": ["a"] * 150 + ["b"] * 150})
+    renamed = release.with_columns(k=pl.Series([f"r{rows - i:03}" for i in range(rows)]))
+    for table in (release, renamed):
+        comparison = compare_tables(real, table, real, keys=("k",), sensitive=("y",))
+        found = adversary_error(comparison, permutations=9)
+        for k in (1, 21):
+            assert part(found, f"y, k = {k}").value == pytest.approx(0.5)

@@ -15,6 +15,15 @@ from understudy.measures.privacy.inference import attribute_inference
 FAST = {"iterations": 10, "permutations": 199}
 
 
+@pytest.fixture
+def any_number(monkeypatch):
+    """Show rates of fewer persons than are ever shown, so that they can be worked by hand."""
+    monkeypatch.setattr("understudy.measures.pictures.K", 1)
+
+
+by_hand = pytest.mark.usefixtures("any_number")
+
+
 def play(train, synthetic, holdout=None, sensitive=("children",), keys=(), **options):
     comparison = compare_tables(train, synthetic, holdout, sensitive=sensitive, keys=keys)
     return attribute_inference(comparison, **{**FAST, **options})
@@ -28,6 +37,7 @@ def persons(key, secret):
     return pl.DataFrame({"key": list(key), "secret": list(secret)})
 
 
+@by_hand
 def test_nearest_records_by_hand():
     synthetic = persons("aaabbcd", "xxyzzww")
     # a: x by vote; b: z; e is as far from all: x by vote of ten records in a fixed order, or other
@@ -40,6 +50,7 @@ def test_nearest_records_by_hand():
     assert nearest.more["naive"] == 0.25  # always x, as often in the release as z and w
 
 
+@by_hand
 def test_numbers_are_right_within_the_tolerance():
     synthetic = pl.DataFrame({"key": list("abcd"), "secret": [100.0, 200.0, 0.0, -50.0]})
     train = pl.DataFrame({"key": list("abcd"), "secret": [104.0, 212.0, 0.0, -51.0]})
@@ -138,6 +149,10 @@ def test_bad_input():
         play(real, real, sensitive=("age",), keys=("sex", "age"))
     with pytest.raises(OptionError, match="tolerance"):
         play(real, real, tolerance=1.5)
+    for option in ("rows", "iterations", "attacks"):
+        with pytest.raises(OptionError, match=f"{option} = -5") as caught:
+            play(real, real, **{option: -5})
+        assert caught.value.hint
     empty = play(real.with_columns(children=pl.lit(None, pl.Int64)), real)
     assert empty.status == "not_applicable"
     assert "'children'" in empty.note
@@ -151,3 +166,15 @@ def test_many_levels_go_without_a_model():
     found = play(real, real, sensitive=("name",), attacks=50)
     assert "too many levels" in found.note
     assert "name by model" not in parts(found)
+
+
+def test_fewer_than_five_persons_in_an_arm_have_no_rate():
+    real, release, holdout = (people(60, i) for i in (1, 2, 3))
+    few = play(real, release, holdout.head(4))
+    assert few.status == "not_applicable"
+    assert "Fewer than five" in few.note
+    # four holdout persons have a number of children, all have a town
+    four = holdout.with_columns(children=pl.when(pl.arange(0, 60) < 4).then("children"))
+    found = play(real, release, four, sensitive=("children", "town"), keys=("sex", "age"))
+    assert {name.split(" by ")[0] for name in parts(found) if " by " in name} == {"town"}
+    assert "2 of 4 looks left out" in found.note

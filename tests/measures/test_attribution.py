@@ -58,7 +58,7 @@ def test_the_family_by_hand():
 
 rows = st.lists(
     st.tuples(*[st.sampled_from("xyz")] * 3, st.sampled_from("12")).map("".join),
-    min_size=1,
+    min_size=5,
     max_size=20,
 )
 
@@ -102,7 +102,8 @@ def test_of_a_crowd_of_nearest_keys_a_part_is_taken_and_said(monkeypatch):
     from understudy.measures.privacy import attribution
 
     monkeypatch.setattr(attribution, "MOST_NEAREST", 2)
-    found = correct_attribution(compared(frame(["xyx1", "yxy2"]), frame(["xxx1", "yyx1", "zyx2"])))
+    train = frame(["xyx1", "yxy2"] * 3)
+    found = correct_attribution(compared(train, frame(["xxx1", "yyx1", "zyx2"])))
     assert "more than 2 nearest" in found.note
 
 
@@ -144,11 +145,18 @@ def test_false_alarms_over_leak_free_thirds():
 
 def test_persons_can_be_left_out():
     every, some = (
-        correct_attribution(compared(frame(TRAIN), frame(RELEASE)), exclude=exclude)
+        correct_attribution(compared(frame(TRAIN * 2), frame(RELEASE)), exclude=exclude)
         for exclude in ("", "t == '2'")
     )
     assert family(every)["CAP 0 (DCAP)"] == pytest.approx(2 / 5)
     assert family(some)["CAP 0 (DCAP)"] == pytest.approx((3 / 4 + 0 + 1) / 3)
+    # the others' value is guessed at its share of all persons
+    assert family(some)["baseline"] == some.baselines["naive"] == pytest.approx(3 / 5)
+    # xxy2 (wrong), yyy1 (right), as before; without the persons of y…, xxy2 alone
+    assert family(some)["TCAP (Taub–Elliot)"] == pytest.approx(1 / 2)
+    less = correct_attribution(compared(frame(TRAIN * 2), frame(RELEASE)), exclude="a == 'y'")
+    assert family(less)["TCAP (Taub–Elliot)"] == 0
+    assert family(less)["baseline"] == pytest.approx((3 / 5 + 2 / 5 + 3 / 5) / 3)
     assert "Left out" in some.note
     nobody = correct_attribution(
         compared(frame(TRAIN), frame(RELEASE)), exclude="t == '1' or t == '2'"
@@ -156,6 +164,55 @@ def test_persons_can_be_left_out():
     assert nobody.status == "not_applicable"
     with pytest.raises(OptionError, match="target_bins"):
         correct_attribution(compared(frame(TRAIN), frame(RELEASE)), target_bins=1)
+
+
+def test_fewer_than_five_persons_are_not_told_about():
+    found = correct_attribution(compared(frame(TRAIN), frame(RELEASE), frame(TRAIN[:4])))
+    assert (found.status, found.reference, found.p_value) == ("ok", None, None)
+    assert found.value == pytest.approx(2 / 5)
+    assert "Fewer than 5 holdout persons" in found.note
+    assert "holdout" not in found.tables["attribution"].columns
+    few = correct_attribution(compared(frame(TRAIN[:4]), frame(RELEASE), frame(TRAIN)))
+    assert few.status == "not_applicable"
+
+
+def test_only_the_look_with_an_empty_arm_is_left_out():
+    train, holdout, release = (people(200, seed) for seed in (1, 2, 3))
+    for blank in ("train", "holdout"):
+        none = pl.col("smoker").is_null() if blank == "holdout" else pl.int_range(pl.len()) < 4
+        kept = pl.when(none).then("smoker")
+        real = {"train": train, "holdout": holdout}
+        real[blank] = real[blank].with_columns(smoker=kept)
+        tables = compared(real["train"], release, real["holdout"], **PEOPLE)
+        found = correct_attribution(tables, missing=False, permutations=19)
+        assert [part.name for part in found.parts] == ["children"]
+        assert found.reference > 0
+        assert "persons are targets: smoker." in found.note
+
+
+def test_groups_are_swapped_as_a_whole():
+    homes = pl.DataFrame(
+        {
+            "home": np.repeat(np.arange(12), 10).astype(str),
+            "a": (np.arange(120) // 2).astype(str),
+            "b": ["x", "y"] * 60,
+            "t": ["1", "1", "2"] * 40,
+        }
+    )
+    train, holdout = homes.head(60), homes.tail(60)
+    tables = compared(train, train.head(20), holdout, ("a", "b"))
+    assert correct_attribution(tables).p_value < 0.01
+    assert correct_attribution(tables, group="home").p_value > 0.1
+    assert correct_attribution(tables, strata="home").p_value == 1
+
+
+def test_nearest_records_in_blocks_give_the_same(monkeypatch):
+    from understudy.measures.privacy import attribution
+
+    tables = compared(people(150, 1), people(40, 2), **PEOPLE)
+    whole = correct_attribution(tables)
+    monkeypatch.setattr(attribution, "AT_ONCE", 7)
+    assert correct_attribution(tables).tables == whole.tables
 
 
 def test_no_exact_match_is_no_evidence():

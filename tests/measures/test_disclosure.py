@@ -99,19 +99,21 @@ def test_attribute_by_hand():
 
 def test_the_holdout_meets_the_same_release():
     """The reference is the same count for holdout persons; who they are among matters not."""
-    holdout = frame(("f", 40, "none"), ("m", 30, "flu"), ("f", 30, "none"), ("m", 60, "none"))
-    more = TRAIN.head(4)
+    holdout = frame(
+        ("f", 40, "none"), ("m", 30, "flu"), ("f", 30, "none"), ("m", 60, "none"), ("m", 9, "flu")
+    )
+    more = TRAIN.head(5)
     found = attribute_disclosure(compared(more, RELEASE, holdout))
-    assert (found.value, found.reference) == (3 / 4, 1 / 4)
-    assert family(found, "holdout")["DiS"] == 3 / 4
+    assert (found.value, found.reference) == (3 / 5, 1 / 5)
+    assert family(found, "holdout")["DiS"] == 3 / 5
     uniques = replicated_uniques(compared(more, RELEASE, holdout))
-    assert (uniques.value, uniques.reference) == (2 / 4, 2 / 4)
+    assert (uniques.value, uniques.reference) == (2 / 5, 2 / 5)
     assert family(uniques, "holdout")["UiO"] == 1
 
 
 some = st.lists(
     st.tuples(st.sampled_from("fm"), st.integers(1, 4), st.sampled_from(["a", "b", None])),
-    min_size=1,
+    min_size=5,
     max_size=25,
 )
 
@@ -159,14 +161,17 @@ def keyed(keys):
 
 
 def test_unequal_sizes_are_the_mean_over_all_subsets():
-    train, holdout, release = [1, 1, 2, 3, 3, 3, 4], [1, 2, 2], [1, 2, 3, 4, 4]
+    train, holdout, release = [1, 1, 2, 3, 3, 3, 4], [1, 2, 2, 5, 5], [1, 2, 3, 4, 4]
     found = replicated_uniques(
         compared(keyed(train), keyed(release), keyed(holdout), ("k",), ("other",))
     )
-    subsets = [replicated(chosen, release) for chosen in combinations(train, 3)]
+    subsets = [replicated(chosen, release) for chosen in combinations(train, 5)]
     assert found.value == pytest.approx(np.mean(subsets))
     assert found.reference == replicated(holdout, release)
-    assert "subsets of 3 persons" in found.note
+    uniques = [sum(t == 1 for t in Counter(c).values()) / 5 for c in combinations(train, 5)]
+    assert found.baselines["original"] == pytest.approx(np.mean(uniques))
+    assert found.baselines["original"] >= found.value
+    assert "subsets of 5 persons" in found.note
     assert family(found)["repU"] == replicated(train, release)
 
 
@@ -196,6 +201,87 @@ def test_draws_count_uniques_anew_under_swapped_labels():
     ]
     assert found.draws == pytest.approx(slow)
     assert found.p_value == (1 + sum(np.array(slow) >= found.value - found.reference - 1e-9)) / 41
+
+
+@pytest.mark.parametrize("measure", [replicated_uniques, attribute_disclosure])
+def test_the_split_may_have_respected_groups_or_strata(measure):
+    """Households copied as a whole are few, however many rows they have."""
+    rng = np.random.default_rng(5)
+    homes = pl.DataFrame(
+        {
+            "home": np.repeat(np.arange(12), 10).astype(str),
+            "sex": ["f", "m"] * 60,
+            "age": np.arange(120) // 2,
+            "illness": rng.choice(["none", "flu"], 120),
+        }
+    )
+    train, holdout = homes.head(60), homes.tail(60)
+    release = train.head(20).vstack(train.tail(40).with_columns(age=pl.col("age") + 500))
+    tables = compared(train, release, holdout)
+    plain, grouped = measure(tables), measure(tables, group="home")
+    assert plain.value == grouped.value == 20 / 60
+    assert plain.p_value < 0.01
+    assert grouped.p_value > 0.1
+    with pytest.raises(OptionError, match="both named"):
+        measure(tables, group="home", strata="sex")
+    assert measure(tables, strata="home").p_value == 1  # each home is all on one side
+
+
+def test_groups_of_unequal_size_keep_the_count_of_uniques_fair():
+    from understudy.measures.privacy.pool import swap_labels
+
+    rng = np.random.default_rng(4)
+    keys, homes = rng.integers(0, 14, 22), np.repeat(np.arange(7), [1, 2, 3, 5, 4, 3, 4])
+    release = rng.integers(0, 14, 15)
+    whole = keyed(keys).with_columns(home=pl.Series(homes).cast(pl.String))
+    made = keyed(release).with_columns(home=pl.lit("0"))
+    tables = compared(whole.head(11), made, whole.tail(11), ("k",), ("other",))
+    found = replicated_uniques(tables, permutations=6, group="home")
+    is_train = np.arange(22) < 11
+    labels = swap_labels(
+        tables, np.arange(22), is_train, 6, name="privacy.replicated_uniques", group="home"
+    )
+    assert len(set(labels.sum(axis=1))) > 1
+
+    def mean(persons, drawn):
+        return np.mean([replicated(c, release.tolist()) for c in combinations(persons, drawn)])
+
+    for label, draw in zip(labels, found.draws, strict=True):
+        mine, theirs = keys[label].tolist(), keys[~label].tolist()
+        drawn = min(len(mine), len(theirs))
+        assert draw == pytest.approx(mean(mine, drawn) - mean(theirs, drawn))
+
+
+# Fewer than five persons.
+
+
+@pytest.mark.parametrize("measure", [replicated_uniques, attribute_disclosure])
+def test_fewer_than_five_persons_are_not_told_about(measure):
+    found = measure(compared(TRAIN, RELEASE, TRAIN.head(4)))
+    assert (found.status, found.reference, found.p_value) == ("ok", None, None)
+    assert found.value == measure(compared()).value
+    assert "Fewer than 5 holdout persons" in found.note
+    assert all("holdout" not in table.columns for table in found.tables.values())
+    assert all(part.reference is None for part in found.parts)
+    few = measure(compared(TRAIN.head(4)))
+    assert few.status == "not_applicable"
+    assert "Fewer than 5 training persons" in few.note
+
+
+def test_an_empty_arm_is_never_a_reference_of_zero():
+    tables = compared(TRAIN, RELEASE, crowd(20).with_columns(age=pl.lit(90)))
+    found = attribute_disclosure(tables, exclude="age == 90")
+    assert (found.value, found.reference) == (4 / 8, None)
+    assert replicated_uniques(tables, exclude="age == 90").reference is None
+    train, holdout, release = parts(1)
+    blank = holdout.with_columns(smoker=pl.lit(None, holdout.schema["smoker"]))
+    for sensitive in (("smoker", "children"), ("children",)):
+        found = attribute_disclosure(
+            compared(train, release, blank, PEOPLE["keys"], sensitive), missing=False
+        )
+        assert [part.name for part in found.parts] == ["children"]
+        assert found.reference is not None
+        assert ("persons are targets: smoker." in found.note) == (len(sensitive) == 2)
 
 
 # Controls: copies are found, fresh rows are not.
@@ -300,15 +386,29 @@ def test_a_key_that_decides_the_value_is_named():
     )
     found = attribute_disclosure(compared(train, train))
     table = found.tables["two-way check"]
-    assert table.rows[0][:4] == ("illness", "none", "sex", "f")
-    assert table.rows[0][5] == 1
-    assert "Two-way check of 'illness'" in found.note
+    assert ("illness", "sex", "above 80%") in table.rows
+    assert all(len(row) == 3 and row[2] == "above 80%" for row in table.rows)
+    warned = found.note[found.note.index("Two-way check of 'illness'") :]
+    assert not set("0123456789%") & set(warned)
     left_out = attribute_disclosure(
         compared(train, train), exclude="sex == 'f' and illness == 'none'"
     )
     assert left_out.value < found.value
+    assert left_out.baselines["naive"] < found.baselines["naive"]
     assert "Left out by 'exclude'" in left_out.note
     assert "two-way check" not in left_out.tables
+
+
+def test_the_checks_give_no_exact_share_of_real_persons():
+    """94 of 97 disclosures are of one level: told is that it is above 90 %."""
+    rows = [("f", 200 + i // 2, "none") if i < 94 else ("m", i // 2, "flu") for i in range(97)]
+    other = [("m", 300 + i // 2, "flu") for i in range(6)]
+    found = attribute_disclosure(compared(frame(*rows, *other), frame(*rows)))
+    (row,) = found.tables["one-way check"].rows
+    assert row == ("illness", "none", round(95 / 103, 6), round(94 / 97, 6), "above 90%")
+    assert "above 90% of the disclosures of 'illness' are of one level, none" in found.note
+    levels = {row[1]: row[-2:] for row in found.tables["levels"].rows}
+    assert levels == {"none": (1, 1), "flu": (round(5 / 10, 6), round(5 / 95, 6))}
 
 
 def test_levels_of_fewer_than_five_records_are_not_told():

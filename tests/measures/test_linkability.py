@@ -13,6 +13,15 @@ from understudy.measures.privacy.linkability import linkability
 KEYS = ("sex", "age", "town")
 
 
+@pytest.fixture
+def any_number(monkeypatch):
+    """Show rates of fewer persons than are ever shown, so that they can be worked by hand."""
+    monkeypatch.setattr("understudy.measures.pictures.K", 1)
+
+
+by_hand = pytest.mark.usefixtures("any_number")
+
+
 def play(train, synthetic, holdout=None, keys=KEYS, **options):
     return linkability(compare_tables(train, synthetic, holdout, keys=keys), **options)
 
@@ -21,6 +30,7 @@ def letters(a, b):
     return pl.DataFrame({"a": list(a), "b": list(b)})
 
 
+@by_hand
 def test_links_by_hand():
     synthetic = letters("xxyz", "pqqr")
     # x,p: record 0 is nearest to both halves. z,q: records by a {3}, by b {1, 2}: none in common.
@@ -34,6 +44,7 @@ def test_links_by_hand():
     assert set(found.register["training_row"]) == {0, 2, 3}
 
 
+@by_hand
 def test_copies_of_a_record_are_one_record():
     train, holdout = letters("xy", "pq"), letters("yx", "pq")
     once = play(train, letters("xy", "pq"), holdout, keys=("a",), permutations=9)
@@ -117,3 +128,14 @@ def test_bad_input():
     assert "alike" in found.note
     with pytest.raises(OptionError, match="attacks"):
         play(people(50, 2), people(50, 1), attacks=0)
+    with pytest.raises(OptionError, match="neighbours = 0") as caught:
+        play(people(50, 2), people(50, 1), neighbours=0)
+    assert caught.value.hint
+
+
+def test_fewer_than_five_persons_in_an_arm_have_no_rate():
+    train, release, holdout = (people(50, i) for i in (1, 2, 3))
+    assert play(train, release, holdout.head(5), permutations=9).reference is not None
+    for few in (play(train, release, holdout.head(4)), play(train, release, attacks=4)):
+        assert few.status == "not_applicable"
+        assert "Fewer than five" in few.note

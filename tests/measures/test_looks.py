@@ -7,7 +7,7 @@ from scipy.stats import fisher_exact
 
 from understudy.comparison import compare_tables
 from understudy.errors import OptionError
-from understudy.measures.privacy.looks import take_looks
+from understudy.measures.privacy.looks import corrected, take_looks
 
 
 def comparison(train=50, holdout=50, seed=0):
@@ -114,3 +114,17 @@ def test_every_choice_of_labels_is_as_likely_as_any_other(rows, train):
     counts = Counter(labels.tobytes() for labels in drawn)
     assert len(counts) == comb(rows, train)
     assert len(counts) == 1 or chisquare(list(counts.values())).pvalue > 0.001
+
+
+@pytest.mark.parametrize(("leak", "worst"), [(1, 0), (-1, 1)])
+def test_of_looks_with_equal_evidence_the_one_on_the_side_of_a_leak_is_worst(leak, worst):
+    value, reference = np.array([0.5, 0.1]), np.array([0.4, 0.4])
+    found = corrected(["up", "down"], value, reference, np.zeros((9, 2)), leak=leak)
+    assert found.p_value.tolist() == [1, 1]
+    assert found.worst == worst
+
+
+def test_intervals_are_plain_numbers():
+    found = looks(np.random.default_rng(0).random((100, 2)))
+    assert [type(end) for end in found.interval(0, 0, 1)] == [float, float]
+    assert [type(end) for end in found.interval(0, 1, 0)] == [float, float]

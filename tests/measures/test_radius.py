@@ -233,6 +233,7 @@ def test_an_attacker_is_what_scikit_learn_makes_it():
 BAD = {
     "length": ({"length": 4}, "length = 4 with 3 keys"),
     "no length": ({"length": 0}, "length = 0"),
+    "subsets": ({"length": 2, "subsets": 0}, "subsets = 0"),
     "radius": ({"radius": -1.0}, "radius = -1.0"),
     "word": ({"radius": "far"}, "radius = 'far'"),
     "weights": ({"weights": "square"}, "weights = 'square'"),

@@ -7,6 +7,7 @@ from scipy.stats import binom, hypergeom
 
 from people import people
 from understudy.comparison import compare_tables
+from understudy.errors import OptionError
 from understudy.measures.privacy.singling_out import (
     chances,
     hypergeometric,
@@ -148,3 +149,14 @@ def test_strata_and_groups_are_respected():
     for option in ({"strata": "sex"}, {"group": "person_id"}):
         found = play(*tables, attacks=200, permutations=99, **option)
         assert 0 < found.p_value <= 1
+
+
+def test_bad_options_and_too_few_persons():
+    real, release = people(50, 1), people(50, 2)
+    for option in ("attacks", "columns"):
+        with pytest.raises(OptionError, match=f"{option} = 0") as caught:
+            play(real, release, **{option: 0})
+        assert caught.value.hint
+    few = play(real, release, people(4, 3))
+    assert few.status == "not_applicable"
+    assert "Fewer than five" in few.note

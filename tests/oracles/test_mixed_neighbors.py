@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from understudy.errors import OptionError
 from understudy.kernels.neighbors import mixed_neighbors
 from understudy.kernels.neighbors.mixed import BLOCK, LEAF, SMALL
 
@@ -177,3 +178,11 @@ def test_many_columns_are_not_ruled_out_by_rounding(euclidean: bool) -> None:
     )
     np.testing.assert_array_equal(fast[0], slow[0])
     np.testing.assert_array_equal(fast[1], slow[1])
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_no_neighbour_cannot_be_asked_for(k):
+    rows = np.zeros((3, 1), np.float32)
+    with pytest.raises(OptionError, match=f"k = {k}") as caught:
+        mixed_neighbors(rows, rows, np.array([False]), k)
+    assert caught.value.hint

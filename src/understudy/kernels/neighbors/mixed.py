@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from understudy.errors import OptionError
+
 LEAF = 64
 BLOCK = 4096
 SMALL = 2048
@@ -55,6 +57,8 @@ def mixed_neighbors(
     index : array of shape (queries, k)
         -1 where there are fewer rows.
     """
+    if k < 1 and len(reference):
+        raise OptionError(f"k = {k}", hint="look for at least one neighbour")
     rows = len(queries)
     queries = np.ascontiguousarray(queries, np.float32)
     distance = np.full((rows, k), np.inf, np.float32)

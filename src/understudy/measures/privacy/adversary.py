@@ -41,7 +41,6 @@ from understudy.measures.privacy.nearest import (
     Nearest,
     nearest_errors,
     nearest_keys,
-    record_weights,
 )
 
 FEWEST = 20
@@ -103,9 +102,8 @@ def adversary_error(
     persons, table, is_category = _points(comparison)
     found = nearest_keys(persons, table, is_category, max(counts))
     own = nearest_keys(persons[:train], persons[:train], is_category, max(counts))
-    weights, own_weights = ([record_weights(near, k) for k in counts] for near in (found, own))
-    errors = [nearest_errors(secret, found, weights) for secret in sensitive]
-    ceilings = [nearest_errors(s.from_training(train), own, own_weights) for s in sensitive]
+    errors = nearest_errors(sensitive, found, counts)
+    ceilings = nearest_errors([s.from_training(train) for s in sensitive], own, counts)
     groups = _groups(persons, found, is_category, share)
     every = list(_looks(sensitive, errors, ceilings, counts, groups))
     looks = [look for look in every if enough(comparison, look.scores)]
@@ -252,8 +250,7 @@ def _finding(
             more["persons"] = float((~np.isnan(look.scores[:train])).sum())
         ends = None
         if found is not None:
-            low, high = found.interval(place, 0.0, 2.0)
-            ends = float(low), float(high)
+            ends = found.interval(place, 0.0, 2.0)
             more["p_value"] = float(found.p_value[place])
         value, reference = mean(look.scores[:train]), mean(look.scores[train:])
         parts.append(Part(look.name, value, reference, more, interval=ends))

@@ -157,6 +157,10 @@ def found(
     )
 
 
+FEW_PERSONS = (
+    "Fewer than five training or holdout persons are attacked: their rate would tell about single "
+    "persons."
+)
 WITHOUT_HOLDOUT = (
     "No holdout was given: how often the attack would be won on persons who were never in the "
     "data is not known, and what it learns from the release cannot be told from what it learns "

@@ -20,13 +20,14 @@ from understudy.measures.privacy.disclosure.looking import (
     prepare,
     titles,
 )
-from understudy.measures.privacy.disclosure.persons import NO_MATCH, Look, Setting, real
+from understudy.measures.privacy.disclosure.persons import NO_MATCH, Look, Setting
 
 if TYPE_CHECKING:
     from understudy.kernels.neighbors import HammingNeighbors
 
 Floats = NDArray[np.float64]
 MOST_NEAREST = 256
+AT_ONCE = 4096
 
 CARD = Card(
     name="privacy.correct_attribution",
@@ -36,8 +37,9 @@ CARD = Card(
     formula="DCAP = Σ d_tq s_tq / s_q / N_d, with d_tq training persons and s_tq synthetic records "
     "that have the keys q and the value t. The reference is the same number for holdout persons "
     "and the same synthetic table; the original's own value is Σ d_tq² / d_q / N_d, the naive one "
-    "Σ p_t². Several sensitive columns are several looks: p-values and intervals by swapping the "
-    "labels hold for all of them at once; the headline is the look with the strongest evidence",
+    "the mean of p_t, which is Σ p_t² if nobody is left out. Several sensitive columns are several "
+    "looks: p-values and intervals by swapping the labels hold for all of them at once; the "
+    "headline is the look with the strongest evidence",
     unit="fraction",
     better="lower",
     opening="The risk under this attack is",
@@ -51,8 +53,8 @@ CARD = Card(
     needs=("keys", "sensitive"),
 )
 WITHOUT_HOLDOUT = (
-    "No holdout was given: how well values of people who were never in the data can be guessed is "
-    "not known. The interval is for persons drawn like these."
+    "Without holdout persons, how well values of people who were never in the data can be guessed "
+    "is not known. The interval is for persons drawn like these."
 )
 MEANINGS = {
     "CAP 0 (DCAP)": "mean chance, no match counts 0",
@@ -62,7 +64,7 @@ MEANINGS = {
     "has: share of those persons with that value",
     "TCAP (synthpop)": "DiSCO / iS: disclosed persons among those with a match",
     "CAP original": "mean chance from the real persons' own table",
-    "baseline": "Σ p_t²: chance without keys",
+    "baseline": "mean share p_t of the person's own value: chance without keys",
 }
 
 
@@ -75,21 +77,22 @@ def correct_attribution(
     exclude: str = "",
     missing: bool = True,
     permutations: int = 1000,
+    strata: str | None = None,
+    group: str | None = None,
 ) -> Finding:
     """Mean chance that a synthetic record with a person's keys has the person's own value.
 
     ``key_bins`` and ``target_bins`` cut numbers; ``exclude`` is a condition on persons who are no
-    targets; with ``missing = false`` nor are persons with a missing key or value.
+    targets; with ``missing = false`` nor are persons with a missing key or value. ``strata``
+    or ``group`` names the column that the split into training and holdout respected.
     """
     prepared = prepare(
         comparison, key_bins=key_bins, target_bins=target_bins, exclude=exclude, missing=missing
     )
     if isinstance(prepared, str):
         return CARD.not_applicable(prepared)
-    looks, notes = prepared
-    if any(look.left_out("train").all() for look in looks):
-        return CARD.not_applicable("The options leave no training person to attack.")
-    nearest = {which: Nearest(looks[0].setting, which) for which in real(comparison)}
+    looks, tables, notes = prepared
+    nearest = {which: Nearest(looks[0].setting, which) for which in tables}
     if any(near.cut for near in nearest.values()):
         notes.append(
             f"Of more than {MOST_NEAREST} nearest combinations of keys, GCAP takes that many."
@@ -105,6 +108,8 @@ def correct_attribution(
         alone=_interval,
         naive=naive,
         without=WITHOUT_HOLDOUT,
+        strata=strata,
+        group=group,
     )
     notes.append(judged.note)
     if not nearest["train"].matched.any():
@@ -156,7 +161,7 @@ def attributed(look: Look, which: Which, nearest: "Nearest") -> dict[str, float]
         "TCAP (Taub–Elliot)": _targeted(look, which),
         "TCAP (synthpop)": int(told["DiSCO"].sum()) / found if found else float("nan"),
         "CAP original": _mean(own[kept]),
-        "baseline": float(levels @ levels),
+        "baseline": _mean(levels[look.target.of[which]][kept]),
     }
 
 
@@ -164,14 +169,16 @@ def _targeted(look: Look, which: Which) -> float:
     """Give Taub and Elliot's TCAP, a mean over synthetic records.
 
     Taken are those whose within-class probability (WEAP) is 1, all records with their keys
-    having their value, and whose keys some real person has.
+    having their value, and whose keys some real person has who is not left out.
     """
     keys, pairs = look.setting.keys, look.pairs
     own, both = keys.of["synthetic"], pairs.of["synthetic"]
     certain = keys.counts("synthetic")[own] == pairs.counts("synthetic")[both]
-    persons = keys.counts(which)[own]
+    kept = ~look.left_out(which)
+    persons = np.bincount(keys.of[which][kept], minlength=keys.size)[own]
+    right = np.bincount(pairs.of[which][kept], minlength=pairs.size)[both]
     taken = certain & (persons > 0)
-    return _mean(pairs.counts(which)[both][taken] / persons[taken])
+    return _mean(right[taken] / persons[taken])
 
 
 class Nearest:
@@ -181,12 +188,11 @@ class Nearest:
         self.setting, self.which = setting, which
         own = setting.keys.of[which]
         self.matched: NDArray[np.bool_] = setting.keys.counts("synthetic")[own] > 0
-        alone = np.flatnonzero(~self.matched)
+        self.alone = alone = np.flatnonzero(~self.matched)
         self.cut = False
-        self.person = self.key = np.empty(0, np.int64)
         if not len(alone):
             return
-        _, first, back = np.unique(own[alone], return_index=True, return_inverse=True)
+        _, first, self.back = np.unique(own[alone], return_index=True, return_inverse=True)
         made, where = np.unique(setting.keys.of["synthetic"], return_index=True)
         # in random order, so that of many nearest combinations a random part is kept
         order = setting.comparison.stream(CARD.name, "order").permutation(len(made))
@@ -195,27 +201,26 @@ class Nearest:
             _combinations(setting, which, alone[first]), _combinations(setting, "synthetic", where)
         )
         self.cut = bool((found.count > MOST_NEAREST).any())
-        near = found.indices[back]
-        self.person = alone[np.nonzero(near >= 0)[0]]
-        self.key = made[near[near >= 0]]
+        # one row for each combination without a match; -1 where there are no more
+        self.near = np.where(found.indices >= 0, made[found.indices], -1)
 
     def chances(self, look: Look) -> Floats:
         """Give each person's chance: from exact matches, else from the nearest records."""
-        cap = chances(look, self.which)
-        if not len(self.person):
-            return np.nan_to_num(cap)
-        times = look.setting.keys.counts("synthetic")
-        wanted = self.key * look.target.size + look.target.of[self.which][self.person]
+        made = np.nan_to_num(chances(look, self.which))
+        times, size = look.setting.keys.counts("synthetic"), look.target.size
         cells, counts = np.unique(
-            look.setting.keys.of["synthetic"] * look.target.size + look.target.of["synthetic"],
+            look.setting.keys.of["synthetic"] * size + look.target.of["synthetic"],
             return_counts=True,
         )
-        place = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
-        same = np.where(cells[place] == wanted, counts[place], 0)
-        persons = len(cap)
-        hits = np.bincount(self.person, same, minlength=persons)
-        records = np.bincount(self.person, times[self.key], minlength=persons)
-        return np.where(self.matched, cap, hits / np.maximum(records, 1))
+        for start in range(0, len(self.alone), AT_ONCE):
+            person = self.alone[start : start + AT_ONCE]
+            near = self.near[self.back[start : start + AT_ONCE]]
+            wanted = near * size + look.target.of[self.which][person][:, None]
+            place = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
+            there = near >= 0
+            same = np.where(there & (cells[place] == wanted), counts[place], 0).sum(axis=1)
+            made[person] = same / np.where(there, times[near], 0).sum(axis=1)
+        return made
 
 
 def _combinations(setting: Setting, which: Which, rows: NDArray[np.int64]) -> NDArray[np.uint32]:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
 from understudy.findings import Card, Finding, described
-from understudy.measures.privacy.arms import drawn, found, listed, played
+from understudy.measures.privacy.arms import FEW_PERSONS, drawn, found, listed, played
+from understudy.measures.privacy.guesses import enough
 from understudy.measures.privacy.places import Places, fixed_order
 from understudy.measures.privacy.secret import Secret, by_model, by_nearest
 
@@ -65,13 +66,23 @@ def attribute_inference(
     """
     if not 0 <= tolerance < 1:
         raise OptionError(f"{CARD.name}: tolerance = {tolerance}", hint="give a part of the value")
+    for option, value in (("rows", rows), ("iterations", iterations)):
+        if value < 1:
+            raise OptionError(f"{CARD.name}: {option} = {value}", hint="use at least 1")
     known = comparison.keys or tuple(n for n in comparison.names if n not in comparison.sensitive)
     game = _Game.of(comparison, sorted(known), tolerance, attacks, iterations, rows)
     if not game.secrets:
         return CARD.not_applicable(" ".join(filter(None, [*game.notes, NOTHING])))
     looks_at = [(s, attack) for s in game.secrets for attack in game.attackers(s)]
+    plays = [game.play(secret, attack, "synthetic") for secret, attack in looks_at]
+    kept = [place for place, scores in enumerate(plays) if enough(comparison, scores)]
+    if not kept:
+        return CARD.not_applicable(FEW_PERSONS)
+    if len(kept) < len(plays):
+        few = len(plays) - len(kept)
+        game.notes.append(f"{few:,} of {len(plays):,} looks left out: {FEW_PERSONS}")
+    looks_at, right = [looks_at[place] for place in kept], [plays[place] for place in kept]
     names = [f"{secret.name} by {attack}" for secret, attack in looks_at]
-    right = [game.play(secret, attack, "synthetic") for secret, attack in looks_at]
     scores = np.stack(right, axis=1)
     arms, looks = played(
         comparison, scores, names, [secret.naive for secret, _ in looks_at],

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
 from understudy.findings import Card, Finding, described
-from understudy.measures.privacy.arms import drawn, found, listed, played
+from understudy.measures.privacy.arms import FEW_PERSONS, drawn, found, listed, played
+from understudy.measures.privacy.guesses import enough
 from understudy.measures.privacy.places import fixed_order
 from understudy.schema import near
 
@@ -53,6 +54,8 @@ def linkability(
     ``second`` names the columns of the other table, with commas between; all columns that are no
     keys if not given. With more ``neighbours``, a record counts that is as near as the so-manieth.
     """
+    if neighbours < 1:
+        raise OptionError(f"{CARD.name}: neighbours = {neighbours}", hint="use at least 1")
     others = _second(comparison, second)
     if not others:
         return CARD.not_applicable(
@@ -68,6 +71,8 @@ def linkability(
     near_by, link = _link(halves, attacked, neighbours)
     scores = np.full((len(attacked), 1), np.nan)
     scores[attacked, 0] = link >= 0
+    if not enough(comparison, scores[:, 0]):
+        return CARD.not_applicable(FEW_PERSONS)
     false = _false_links(comparison, halves, attacked, near_by)
     arms, looks = played(
         comparison, scores, [f"{len(comparison.keys)} keys and {len(others)} other columns"],

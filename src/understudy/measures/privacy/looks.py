@@ -19,7 +19,6 @@ from understudy.findings import LEVEL
 from understudy.measures.privacy.pool import swap_labels
 
 Floats = NDArray[np.float64]
-AT_ONCE = 64
 AT_ONCE = 32
 
 
@@ -40,6 +39,8 @@ class Looks:
         How many deviations an interval must reach so that all hold at once.
     draws : array of shape (swaps, looks)
         The difference under swapped labels.
+    leak : {1, -1}
+        1 if a leak makes the value larger.
     """
 
     names: tuple[str, ...]
@@ -49,17 +50,19 @@ class Looks:
     p_value: Floats
     reach: float
     draws: Floats
+    leak: int = 1
 
     def interval(self, look: int, low: float, high: float) -> tuple[float, float]:
         """Give the interval of a look's value, cut to what is possible."""
-        half = self.reach * self.spread[look]
+        half = float(self.reach * self.spread[look])
         value = float(self.value[look])
-        return max(low, value - half), min(high, value + half)
+        return float(max(low, value - half)), float(min(high, value + half))
 
     @property
     def worst(self) -> int:
-        """The look with the strongest evidence of a leak; of equals, the largest difference."""
-        return int(np.lexsort((-np.abs(self.value - self.reference), self.p_value))[0])
+        """The look with the strongest evidence of a leak; of equals, the farthest on its side."""
+        ahead = self.leak * (self.value - self.reference)
+        return int(np.lexsort((-ahead, self.p_value))[0])
 
     @property
     def note(self) -> str:
@@ -139,7 +142,7 @@ def corrected(
     most = swapped.max(axis=1)[:, None] >= observed[None] - 1e-9
     p_value = (1 + most.sum(axis=0)) / (1 + len(draws))
     reach = float(np.quantile(np.abs(swapped).max(axis=1), LEVEL)) if spread.any() else 0.0
-    return Looks(tuple(names), value, reference, spread, p_value, reach, draws)
+    return Looks(tuple(names), value, reference, spread, p_value, reach, draws, leak)
 
 
 def _means(

@@ -10,6 +10,7 @@ from understudy.comparison import Comparison
 from understudy.engines import Source
 from understudy.errors import DataError, OptionError
 from understudy.findings import Card, Finding, Part, described, wilson
+from understudy.measures import pictures
 from understudy.measures.privacy.arms import listed
 from understudy.measures.privacy.places import Ints, Places
 from understudy.schema import near
@@ -63,12 +64,19 @@ def match_rate(comparison: Comparison, *, where: str = "", tolerance: str = "") 
     targets = np.flatnonzero(_meets(comparison.train, condition))
     if not len(targets):
         return CARD.not_applicable("No training record meets the condition: there are no targets.")
+    if len(targets) < pictures.K:
+        return CARD.not_applicable(
+            "Fewer than five training records meet the condition: a rate would tell about single "
+            "persons."
+        )
     played = _play(comparison, comparison.synthetic, condition, slack, targets)
     before = _play(comparison, (comparison.train,), condition, slack, targets)
     value = played.true.mean()
     matches, true = int(played.unique.sum()), int(played.true.sum())
     false = None if not matches else (matches - true) / matches
-    records = comparison.train.height
+    # whose record it is, had it been drawn from all that an intruder may find
+    may_be = np.logical_or.reduce([_meets(release, condition) for release in comparison.synthetic])
+    records = max(int(may_be.sum()), 1)
     return Finding(
         CARD.name,
         unit=CARD.unit,

@@ -88,6 +88,8 @@ def radius_attribution(
     reach = _radius(radius)
     if weights not in ("inverse", "equal"):
         raise OptionError(f"weights = {weights!r}", hint="use inverse or equal")
+    if subsets < 1:
+        raise OptionError(f"subsets = {subsets}", hint="try at least 1 set of keys")
     sets, remark = _key_sets(comparison, length, subsets)
     sensitive, notes = secrets(comparison)
     hindered = dull_keys(comparison) or ("" if sensitive else " ".join(notes))
@@ -174,8 +176,7 @@ def _finding(
         more = {"original": attack.original, "naive": mean(attack.naive[:train])}
         ends = None
         if found is not None:
-            low, high = found.interval(place, 0.0, math.inf)
-            ends = float(low), float(high)
+            ends = found.interval(place, 0.0, math.inf)
             more["p_value"] = float(found.p_value[place])
         parts.append(Part(attack.name, *both(attack.scores, train), more, interval=ends))
     shown = parts[worst]

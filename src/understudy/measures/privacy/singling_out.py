@@ -7,9 +7,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.comparison import Comparison
+from understudy.engines import Source
 from understudy.errors import OptionError
 from understudy.findings import Card, Finding, described
-from understudy.measures.privacy.arms import Arm, Arms, found, listed
+from understudy.measures.privacy.arms import FEW_PERSONS, Arm, Arms, found, listed
+from understudy.measures.privacy.guesses import enough
 from understudy.measures.privacy.looks import Looks, corrected
 from understudy.measures.privacy.places import Ints, Places, fixed_order
 from understudy.measures.privacy.pool import swap_labels
@@ -64,6 +66,12 @@ def singling_out(
 
     if permutations < 2:
         raise OptionError(f"{CARD.name}: permutations = {permutations}", hint="use at least 2")
+    for option, value in (("attacks", attacks), ("columns", columns)):
+        if value < 1:
+            raise OptionError(f"{CARD.name}: {option} = {value}", hint="use at least 1")
+    everybody = np.zeros(sum(source.height for source in _persons(comparison)))
+    if not enough(comparison, everybody):
+        return CARD.not_applicable(FEW_PERSONS)
     kinds, notes = _predicates(comparison, attacks, columns)
     if not kinds:
         return CARD.not_applicable(
@@ -86,11 +94,15 @@ def singling_out(
     return found(CARD, arms, looks, original=1.0, notes=notes, register=register, persons=False)
 
 
+def _persons(comparison: Comparison) -> list[Source]:
+    """Give the tables of real persons."""
+    holdout = comparison.holdout
+    return [comparison.train] if holdout is None else [comparison.train, holdout]
+
+
 def _real(comparison: Comparison) -> Places:
     """Give the codes of all tables, the synthetic first."""
-    sources = [comparison.source("synthetic"), comparison.train]
-    if comparison.holdout is not None:
-        sources.append(comparison.holdout)
+    sources = [comparison.source("synthetic"), *_persons(comparison)]
     names = sorted(comparison.names)
     return comparison.once("places", lambda: Places.of(sources, names))
 

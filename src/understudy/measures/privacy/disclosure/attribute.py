@@ -16,7 +16,7 @@ from understudy.measures.privacy.disclosure.looking import (
     prepare,
     titles,
 )
-from understudy.measures.privacy.disclosure.persons import NO_MATCH, Flags, Look, real
+from understudy.measures.privacy.disclosure.persons import NO_MATCH, Flags, Look
 
 CARD = Card(
     name="privacy.attribute_disclosure",
@@ -43,8 +43,8 @@ CARD = Card(
     needs=("keys", "sensitive"),
 )
 WITHOUT_HOLDOUT = (
-    "No holdout was given: how much is told correctly about people who were never in the data is "
-    "not known. The interval is for persons drawn like these."
+    "Without holdout persons, how much is told correctly about people who were never in the data "
+    "is not known. The interval is for persons drawn like these."
 )
 MEANINGS = {
     "Dorig": "their keys have one value in their own table",
@@ -65,13 +65,16 @@ def attribute_disclosure(
     missing: bool = True,
     minimum: int = 1,
     permutations: int = 1000,
+    strata: str | None = None,
+    group: str | None = None,
 ) -> Finding:
     """Share of training persons whose sensitive value the release tells correctly.
 
     ``key_bins`` and ``target_bins`` cut numbers; ``exclude`` is a condition on persons who never
     count as disclosed (``depress == 0 and sex == 'female'``); with ``missing = false`` nor do
     persons with a missing key or value. A key is disclosive if at least ``minimum`` synthetic
-    records have it, all with one value.
+    records have it, all with one value. ``strata`` or ``group`` names the column that the split
+    into training and holdout respected.
     """
     if minimum < 1:
         raise OptionError(f"minimum = {minimum}", hint="give a whole number from 1 up")
@@ -80,10 +83,10 @@ def attribute_disclosure(
     )
     if isinstance(prepared, str):
         return CARD.not_applicable(prepared)
-    looks, notes = prepared
+    looks, tables, notes = prepared
     if minimum > 1:
         notes.append(f"A key counts as disclosive from {minimum} synthetic records on.")
-    flags = {w: [look.flags(w, least=minimum) for look in looks] for w in real(comparison)}
+    flags = {w: [look.flags(w, least=minimum) for look in looks] for w in tables}
     scores = {w: np.column_stack([f["DiSCO"] for f in flags[w]]).astype(float) for w in flags}
     judged = Judged.of(
         CARD,
@@ -92,6 +95,8 @@ def attribute_disclosure(
         permutations=permutations,
         alone=lambda score: wilson(int(score.sum()), len(score)),
         without=WITHOUT_HOLDOUT,
+        strata=strata,
+        group=group,
     )
     notes.append(judged.note)
     if not any(f["iS"].any() for f in flags["train"]):
@@ -103,15 +108,20 @@ def attribute_disclosure(
     others = [name for name in warned if name != judged.names[judged.worst]]
     if others:
         notes.append(f"The checks warn of {', '.join(others)} too: see their tables.")
-    persons = comparison.height("train")
     return judged.finding(
         CARD,
         original=[float(f["Dorig"].mean()) for f in flags["train"]],
-        naive=[float(look.target.counts("train").max()) / persons for look in looks],
+        naive=[_best_guess(look) for look in looks],
         tables={"disclosure": _table(looks, flags), **checks.tables(found)},
         notes=notes,
         register=_register(looks, hits),
     )
+
+
+def _best_guess(look: Look) -> float:
+    """Give the share of training persons whom the one best guess for all is right about."""
+    kept = look.target.of["train"][~look.left_out("train")]
+    return int(np.bincount(kept).max()) / look.setting.persons("train")
 
 
 def _table(looks: Sequence[Look], flags: dict[Which, list[dict[str, Flags]]]) -> TableOfNumbers:

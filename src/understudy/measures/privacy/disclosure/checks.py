@@ -1,6 +1,7 @@
 """What to look at before DiSCO is believed: levels that everybody has, relations everybody knows.
 
-The thresholds are synthpop's. A level is told only if at least five training records hold it.
+The thresholds are synthpop's. A level is told only if at least five training records hold it; of
+a key and a value together, only the names of the columns are told.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from understudy.measures.privacy.disclosure.persons import Flags, Look
 ONE_WAY_RECORDS, ONE_WAY_SHARE = 50, 0.9
 TWO_WAY_RECORDS, TWO_WAY_SHARE = 4, 0.8
 MOST_LEVELS = 10
-MOST_PAIRS = 10
+ABOVE, ALL = "above {:.0%}", "100%"
 RARE = "(a level of fewer than 5 records)"
 
 LEVEL_COLUMNS = (
@@ -29,11 +30,8 @@ LEVEL_COLUMNS = (
 )
 PAIR_COLUMNS = (
     "sensitive",
-    "level",
     "key",
-    "key level",
-    "share of all disclosures",
-    "of the key level's records, share with the level",
+    "of the records of some key level, share with one value",
 )
 
 
@@ -65,12 +63,12 @@ def check(look: Look, hit: Flags) -> Checked:
                 name,
                 share(persons[worst], look.setting.persons("train"), real=True),
                 share(held, look.setting.persons("synthetic"), real=False),
-                share(disclosed[worst], total, real=True),
+                ALL if made == 1 else ABOVE.format(ONE_WAY_SHARE),
             ),
         )
         warnings.append(
-            f"One-way check: {disclosed[worst] / total:.0%} of the disclosures of '{look.name}' "
-            f"are of one level, {name}, which {made:.0%} of synthetic records have"
+            f"One-way check: {one_way[0][-1]} of the disclosures of '{look.name}' are of one "
+            f"level, {name}, which {made:.0%} of synthetic records have"
             + (
                 ". A constant column tells nothing about anybody, and yet it raises DiSCO: this "
                 "number is no disclosure."
@@ -79,13 +77,13 @@ def check(look: Look, hit: Flags) -> Checked:
                 "rises with it. See the levels, or leave the level out (exclude)."
             )
         )
-    two_way = _pairs(look, hit, total)
-    if two_way:
-        pairs = "1 pair of levels needs" if len(two_way) == 1 else f"{len(two_way)} pairs need"
+    deciding = _deciding(look, hit)
+    two_way = tuple((look.name, key, ABOVE.format(TWO_WAY_SHARE)) for key in deciding)
+    if deciding:
         warnings.append(
-            f"Two-way check of '{look.name}': {pairs} a look: one key alone all but decides the "
-            f"value (the first explains {two_way[0][4]:.0%} of the disclosures). If everybody "
-            "knows the relation, leave it out (exclude)."
+            f"Two-way check of '{look.name}': one key alone all but decides the value of persons "
+            f"disclosed ({', '.join(deciding)}). If everybody knows the relation, leave it out "
+            "(exclude)."
         )
     return Checked(levels, one_way, two_way, tuple(warnings))
 
@@ -100,48 +98,42 @@ def _levels(look: Look, persons: Ints, disclosed: Ints) -> tuple[tuple[Any, ...]
     told = np.flatnonzero(persons >= K)
     worst = told[np.lexsort((told, -persons[told], -disclosed[told]))][:MOST_LEVELS]
     rows, made = look.setting.persons("train"), look.target.counts("synthetic")
-    total = max(1, int(disclosed.sum()))
+    total = int(disclosed.sum())
     return tuple(
         (
             look.name,
             look.target.labels[level],
             share(persons[level], rows, real=True),
             share(made[level], look.setting.persons("synthetic"), real=False),
-            share(disclosed[level], int(persons[level]), real=True),
-            share(disclosed[level], total, real=True),
+            share(disclosed[level], _rounded(persons[level]), real=True),
+            share(disclosed[level], _rounded(total), real=True),
         )
         for level in worst
     )
 
 
-def _pairs(look: Look, hit: Flags, total: int) -> tuple[tuple[Any, ...], ...]:
-    """Find key levels that all but decide the value, among larger groups of disclosed persons."""
+def _rounded(count: int) -> int:
+    """Round a real count that a share is taken of, as the counts themselves are."""
+    return K * int(count / K + 0.5)
+
+
+def _deciding(look: Look, hit: Flags) -> list[str]:
+    """Name the keys of which a level all but decides the value of a larger group of disclosed."""
     own, both = look.target.of["train"], look.pairs.of["train"]
     group = np.bincount(both[hit], minlength=look.pairs.size)
     counted = hit & (group[both] > TWO_WAY_RECORDS)
     if not counted.any():
-        return ()
+        return []
     found = []
     for key, codes in look.setting.columns.items():
         cell = codes.of["train"] * look.target.size + own
-        cells, times = np.unique(cell[counted], return_counts=True)
         all_cells, all_times = np.unique(cell, return_counts=True)
+        cells = np.unique(cell[counted])
         together = all_times[np.searchsorted(all_cells, cells)]
-        key_level, level = np.divmod(cells, look.target.size)
-        of_key = together / codes.counts("train")[key_level]
-        for place in np.flatnonzero(of_key > TWO_WAY_SHARE):
-            if together[place] >= K:
-                found.append(
-                    (
-                        look.name,
-                        look.target.labels[level[place]],
-                        key,
-                        codes.labels[key_level[place]],
-                        float(times[place] / total),
-                        float(of_key[place]),
-                    )
-                )
-    return tuple(sorted(found, key=lambda pair: -pair[4])[:MOST_PAIRS])
+        of_key = together / codes.counts("train")[cells // look.target.size]
+        if ((of_key > TWO_WAY_SHARE) & (together >= K)).any():
+            found.append(key)
+    return found
 
 
 ONE_WAY_COLUMNS = (

@@ -18,7 +18,13 @@ from understudy.findings import (
     wilson,
 )
 from understudy.measures.privacy.disclosure.looking import MOST_LISTED, REGISTER, titles
-from understudy.measures.privacy.disclosure.persons import NO_MATCH, Setting, real
+from understudy.measures.privacy.disclosure.persons import (
+    FEW_HOLDOUT,
+    FEW_TRAINING,
+    NO_MATCH,
+    Setting,
+    real,
+)
 from understudy.measures.privacy.pool import swap_labels
 
 AT_ONCE = 64
@@ -32,7 +38,7 @@ CARD = Card(
     "records that have the keys q. The reference is the same number for holdout persons and the "
     "same synthetic table; p and interval by swapping the labels training and holdout, uniqueness "
     "counted anew each time. Uniqueness depends on the size of a table: with unequal sizes both "
-    "numbers are the mean over all subsets of the smaller size",
+    "numbers, and the original's, are the mean over all subsets of the smaller size",
     unit="fraction",
     better="lower",
     opening="This copying detector reads",
@@ -46,8 +52,8 @@ CARD = Card(
     needs=("keys",),
 )
 WITHOUT_HOLDOUT = (
-    "No holdout was given: how many uniques are met again by chance is not known. The interval is "
-    "for persons drawn like these."
+    "Without holdout persons, how many uniques are met again by chance is not known. The interval "
+    "is for persons drawn like these."
 )
 
 
@@ -59,24 +65,31 @@ def replicated_uniques(
     exclude: str = "",
     missing: bool = True,
     permutations: int = 1000,
+    strata: str | None = None,
+    group: str | None = None,
 ) -> Finding:
     """Share of training persons unique by their keys in training and in the release.
 
     ``key_bins`` cuts keys that are numbers, ``exclude`` is a condition on persons who are not
     counted, and with ``missing = false`` a missing key leaves a person out.
+    ``strata`` or ``group`` names the column that the split into training and holdout respected.
     """
     if permutations < 2:
         raise OptionError(f"permutations = {permutations}", hint="use at least 2")
     setting = Setting.of(comparison, key_bins=key_bins, exclude=exclude, missing=missing)
     if isinstance(setting, str):
         return CARD.not_applicable(setting)
-    numbers = {which: identity(setting, which) for which in real(comparison)}
+    if not setting.enough("train"):
+        return CARD.not_applicable(FEW_TRAINING)
+    told = [which for which in real(comparison) if setting.enough(which)]
+    numbers = {which: identity(setting, which) for which in told}
     own = numbers["train"]
-    value, notes = own["repU"], list(setting.said)
+    value, original, notes = own["repU"], own["UiO"], list(setting.said)
     reference = p_value = draws = None
-    if comparison.has_holdout:
+    if "holdout" in told:
         swaps = _Swaps(setting)
-        value, reference, draws = swaps.run(permutations)
+        value, reference, draws = swaps.run(permutations, strata=strata, group=group)
+        original = _original(setting, min(swaps.sizes))
         spread = float(draws.std(ddof=1))
         interval = around(value, spread, 0.0, 1.0)
         at_least = int((draws >= value - reference - 1e-12).sum())
@@ -85,7 +98,7 @@ def replicated_uniques(
     else:
         persons = setting.persons("train")
         interval = wilson(round(value * persons), persons)
-        notes.append(WITHOUT_HOLDOUT)
+        notes += [FEW_HOLDOUT] * comparison.has_holdout + [WITHOUT_HOLDOUT]
     if not (setting.keys.counts("train") * setting.keys.counts("synthetic")).any():
         notes.append(NO_MATCH)
     return Finding(
@@ -95,7 +108,7 @@ def replicated_uniques(
         value=value,
         interval=interval,
         reference=reference,
-        baselines={"original": own["UiO"]},
+        baselines={"original": original},
         p_value=p_value,
         flagged=p_value is not None and p_value < 1 - LEVEL,
         parts=tuple(
@@ -152,7 +165,6 @@ class _Swaps:
         self.first = np.flatnonzero(np.r_[True, sorted_codes[1:] != sorted_codes[:-1]])
         self.counts = kept[self.rows]
         self.sizes = setting.persons("train"), setting.persons("holdout")
-        self.smaller = min(self.sizes)
 
     @property
     def said(self) -> list[str]:
@@ -160,17 +172,25 @@ class _Swaps:
             return []
         return [
             f"Training and holdout differ in size, and a larger table has fewer uniques: both "
-            f"numbers are the mean over all subsets of {self.smaller:,} persons. repU of all "
-            "training persons stands in the table."
+            f"numbers, and the original's, are the mean over all subsets of {min(self.sizes):,} "
+            "persons. repU of all training persons stands in the table."
         ]
 
-    def run(self, permutations: int) -> tuple[float, float, NDArray[np.float64]]:
+    def run(
+        self, permutations: int, *, strata: str | None = None, group: str | None = None
+    ) -> tuple[float, float, NDArray[np.float64]]:
         """Give repU of training and of holdout, and their difference under swapped labels."""
         comparison = self.setting.comparison
         is_train = np.arange(sum(self.sizes)) < self.sizes[0]
         value, reference = self._both(is_train[None])
         labels = swap_labels(
-            comparison, np.arange(len(is_train)), is_train, permutations, name=CARD.name
+            comparison,
+            np.arange(len(is_train)),
+            is_train,
+            permutations,
+            name=CARD.name,
+            strata=strata,
+            group=group,
         )
         blocks = [
             self._both(labels[start : start + AT_ONCE]) for start in range(0, permutations, AT_ONCE)
@@ -179,24 +199,46 @@ class _Swaps:
         return float(value[0]), float(reference[0]), draws
 
     def _both(self, labels: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        train, holdout = np.zeros((2, len(labels)))
         if not len(self.rows):
-            nothing = np.zeros(len(labels))
-            return nothing, nothing
-        chosen = labels[:, self.rows]
-        train, holdout = (
-            self._share(part, n) for part, n in zip((chosen, ~chosen), self.sizes, strict=True)
-        )
+            return train, holdout
+        # whole groups that swap labels change the sizes; else there is one size
+        sizes = labels.sum(axis=1)
+        for size in np.unique(sizes):
+            here = np.flatnonzero(sizes == size)
+            chosen = labels[here][:, self.rows]
+            rest = labels.shape[1] - int(size)
+            drawn = min(int(size), rest)
+            train[here] = self._share(chosen, int(size), drawn)
+            holdout[here] = self._share(~chosen, rest, drawn)
         return train, holdout
 
-    def _share(self, labelled: NDArray[np.bool_], persons: int) -> NDArray[np.float64]:
-        """Give the expected repU of a random subset of the smaller size."""
+    def _share(self, labelled: NDArray[np.bool_], persons: int, drawn: int) -> NDArray[np.float64]:
         held = np.add.reduceat(labelled, self.first, axis=1, dtype=np.int32)
         counted = np.add.reduceat(labelled & self.counts, self.first, axis=1, dtype=np.int32)
-        chance = alone(int(held.max(initial=0)), self.smaller, persons)
-        # of the persons who share a key, each is as likely to be the one in the subset
-        part = np.where(held > 0, counted / np.maximum(held, 1), 0.0)
-        shares: NDArray[np.float64] = (chance[held] * part).sum(axis=1) / self.smaller
-        return shares
+        return _expected(held, counted, persons, drawn)
+
+
+def _expected(
+    held: NDArray[np.integer], counted: NDArray[np.integer], persons: int, drawn: int
+) -> NDArray[np.float64]:
+    """Give the expected share of uniques in a random subset of ``drawn`` of the persons.
+
+    Of each key, ``held`` persons have it, of whom ``counted`` count if they are alone with it.
+    """
+    chance = alone(int(held.max(initial=0)), drawn, persons)
+    # of the persons who share a key, each is as likely to be the one in the subset
+    part = np.where(held > 0, counted / np.maximum(held, 1), 0.0)
+    shares: NDArray[np.float64] = (chance[held] * part).sum(axis=-1) / drawn
+    return shares
+
+
+def _original(setting: Setting, drawn: int) -> float:
+    """Give the share of training persons unique by their keys, in subsets of that size."""
+    own, kept = setting.keys.of["train"], ~setting.left_out["train"]
+    counted = np.bincount(own[kept], minlength=setting.keys.size)
+    held = setting.keys.counts("train")
+    return float(_expected(held, counted, len(own), drawn))
 
 
 def alone(most: int, drawn: int, persons: int) -> NDArray[np.float64]:

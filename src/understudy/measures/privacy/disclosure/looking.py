@@ -9,8 +9,15 @@ from numpy.typing import NDArray
 
 from understudy.comparison import Comparison, Which
 from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers
+from understudy.measures.pictures.rule import K
 from understudy.measures.privacy.disclosure.codes import check_bins, column
-from understudy.measures.privacy.disclosure.persons import Look, Setting
+from understudy.measures.privacy.disclosure.persons import (
+    FEW_HOLDOUT,
+    FEW_TRAINING,
+    Look,
+    Setting,
+    real,
+)
 from understudy.measures.privacy.looks import take_looks
 
 Floats = NDArray[np.float64]
@@ -27,20 +34,37 @@ MOST_LISTED = 1000
 
 def prepare(
     comparison: Comparison, *, key_bins: int, target_bins: int, exclude: str, missing: bool
-) -> tuple[list[Look], list[str]] | str:
-    """Give a look for each sensitive column worth learning and what is to be said, or why not."""
+) -> tuple[list[Look], tuple[Which, ...], list[str]] | str:
+    """Give a look for each sensitive column worth learning, or why there is none.
+
+    With the looks come the tables of real persons that may be told about, and what is to be said.
+    """
     check_bins(target_bins=target_bins)
     setting = Setting.of(comparison, key_bins=key_bins, exclude=exclude, missing=missing)
     if isinstance(setting, str):
         return setting
-    names, dull = _worth_learning(comparison)
-    if not names:
+    worth, dull = _worth_learning(comparison)
+    if not worth:
         return " ".join(dull)
     said = [*setting.said, *dull]
-    if target_bins and any(comparison.schema[name].is_numeric for name in names):
+    if target_bins and any(comparison.schema[name].is_numeric for name in worth):
         said.append(f"Sensitive numbers were cut into {target_bins} bins.")
-    looks = [Look.of(setting, name, target_bins=target_bins, missing=missing) for name in names]
-    return looks, said
+    looks = [Look.of(setting, name, target_bins=target_bins, missing=missing) for name in worth]
+    told = [look for look in looks if look.enough("train")]
+    if not told:
+        return FEW_TRAINING
+    tables = real(comparison)
+    compared = [look for look in told if all(look.enough(which) for which in tables)]
+    if compared:
+        told = compared
+    else:
+        tables = ("train",)
+        said.append(FEW_HOLDOUT)
+    names = [look.name for look in told]
+    few = [look.name for look in looks if look.name not in names]
+    if few:
+        said.append(f"Left out, for fewer than {K} persons are targets: {', '.join(few)}.")
+    return told, tables, said
 
 
 def _worth_learning(comparison: Comparison) -> tuple[list[str], list[str]]:
@@ -81,17 +105,28 @@ class Judged:
         alone: Callable[[Floats], Interval],
         naive: Sequence[float] | None = None,
         without: str = "",
+        strata: str | None = None,
+        group: str | None = None,
     ) -> "Judged":
         """Judge scores of shape (persons, looks), nan where a person is no target.
 
         Without a holdout, each look has the interval that ``alone`` gives and the largest is
         shown, less its naive guess if there is one; ``without`` says what is then not known.
+        ``strata`` or ``group`` names the column that the split respected.
         """
         comparison = looks[0].setting.comparison
         names = [look.name for look in looks]
         if "holdout" in scores:
             pooled = np.vstack([scores["train"], scores["holdout"]])
-            found = take_looks(comparison, pooled, names, name=card.name, permutations=permutations)
+            found = take_looks(
+                comparison,
+                pooled,
+                names,
+                name=card.name,
+                permutations=permutations,
+                strata=strata,
+                group=group,
+            )
             return cls(
                 names,
                 found.value.tolist(),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
+from understudy.measures.pictures.rule import K
 from understudy.measures.privacy.disclosure.codes import Codes, check_bins, column, crossed
 from understudy.tables import Condition
 
@@ -20,6 +21,15 @@ NO_MATCH = (
     "No training person's keys stand in the synthetic table, so exact matching finds nothing: that "
     "is an attack too weak, not evidence that nothing is disclosed. Give fewer keys, or cut "
     "numbers into bins (key_bins)."
+)
+
+
+FEW_TRAINING = (
+    f"Fewer than {K} training persons are targets: a number would tell about single ones."
+)
+FEW_HOLDOUT = (
+    f"Fewer than {K} holdout persons are targets: numbers would tell about single ones, so none "
+    "are given."
 )
 
 
@@ -69,6 +79,10 @@ class Setting:
         """Count the persons of a table."""
         return len(self.keys.of[which])
 
+    def enough(self, which: Which) -> bool:
+        """Tell whether so many persons are targets that no number tells about a single one."""
+        return bool((~self.left_out[which]).sum() >= K)
+
 
 def _listed(names: Sequence[str]) -> str:
     return f"Of the keys, {', '.join(names)} {'is' if len(names) == 1 else 'are'}"
@@ -116,6 +130,10 @@ class Look:
         """Say who never counts as disclosed."""
         gone = self.setting.left_out[which]
         return gone if self.missing else gone | (self.target.of[which] == 0)
+
+    def enough(self, which: Which) -> bool:
+        """Tell whether so many persons are targets that no number tells about a single one."""
+        return bool((~self.left_out(which)).sum() >= K)
 
     def disclosive(self, which: Which, least: int = 1) -> Flags:
         """Say for each key whether a table has it, at least so often, with one value only."""
