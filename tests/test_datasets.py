@@ -40,7 +40,7 @@ def test_unknown_and_absent_and_changed(monkeypatch, tmp_path):
         dataset("insurance").path()
 
 
-LARGE = ("acs_national2019_nist",)
+LARGE = ("acs_national2019_nist", "sd2011")
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,10 @@ def test_assess_every_data_set_as_it_is(real_data, name):
 
 GENERATORS = ("copulagan", "ctgan", "gaussian_copula", "gretel", "mostly", "synthpop", "tvae")
 PUBLISHED = [(base, generator) for base in ("adult", "bank-marketing") for generator in GENERATORS]
-FIRST = (("adult", "gretel"), ("bank-marketing", "synthpop"))
 
 
-@pytest.mark.parametrize(
-    ("base", "generator"),
-    [pytest.param(*pair, marks=[] if pair in FIRST else [pytest.mark.slow]) for pair in PUBLISHED],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("base", "generator"), PUBLISHED)
 def test_assess_every_published_generator(real_data, base, generator):
     files = [real_data(f"{base}_{part}") for part in ("trn", generator, "val")]
     result = us.assess(*files[:2], holdout=files[2], options=QUICK)

@@ -94,6 +94,7 @@ def test_it_is_shown_at_any_width(result, width):
     assert "100.00 ± 0.00 %" in flat
 
 
+@pytest.mark.slow
 def test_the_command_goes_on_from_finished_cells(tmp_path):
     people(100, 1).write_csv(tmp_path / "real.csv")
     head = ("real.csv", "--methods", "bootstrap,flip", "--splits", 1, "--out", "cells", *SPARE)

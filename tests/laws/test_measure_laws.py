@@ -142,7 +142,7 @@ def test_a_copy_of_training_is_flagged_in_privacy(name, tables, shuffle):
 @pytest.mark.parametrize("name", NAMES)
 def test_fresh_real_rows_agree_with_the_reference(name):
     """At most as many flags over leak-free splits as chance gives at a level of 1 % for all."""
-    flags, splits = 0, 10 if "iterations" in QUICK[name] else 20
+    flags, splits = 0, 10
     for seed in range(splits):
         parts = [people(ROWS, 1000 + 3 * seed + i) for i in range(3)]
         comparison = compare_tables(*parts, options=QUICK, **ROLES)

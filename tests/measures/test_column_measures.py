@@ -35,6 +35,7 @@ def test_total_variation_by_hand():
     assert found.tables["box"].rows[1][3] == pytest.approx(pair)
 
 
+@pytest.mark.slow
 def test_the_reference_is_what_fresh_rows_of_that_size_get():
     """The holdout's distance, rescaled, against the mean over truly fresh samples."""
     rng = np.random.default_rng(0)

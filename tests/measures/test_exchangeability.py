@@ -14,6 +14,7 @@ def check(train, holdout):
     return module.exchangeability(compare_tables(train, train, holdout))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [2, 6])
 def test_random_halves_raise_no_alarm(monkeypatch, columns):
     """Many-level categories and numbers, 60 random splits: at 1 % at most 4 alarms (p < .001)."""

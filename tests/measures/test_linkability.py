@@ -71,6 +71,7 @@ def test_planted_copies_are_found_and_listed():
     assert found.register["training_row"][:60].max() < 60  # at distance 0, so they come first
 
 
+@pytest.mark.slow
 def test_no_more_alarms_than_chance_without_a_leak():
     alarms = 0
     for seed in range(40):

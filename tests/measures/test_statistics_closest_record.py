@@ -133,6 +133,7 @@ def check_validity(p_values: NDArray[np.float64]) -> None:
         assert alarms <= at_most(len(p_values), level), (level, alarms)
 
 
+@pytest.mark.slow
 def test_one_look_gives_false_alarms_at_its_level():
     """One look over all columns (PEERS.md, 5): no maximum over groups of columns."""
     check_validity(null_p_values(200, (60, 60, 60), permutations=99))
@@ -189,6 +190,7 @@ def grouped_alarms(runs: int, sizes: tuple[int, int], group: str | None) -> tupl
     return alarms, outside
 
 
+@pytest.mark.slow
 def test_groups_that_were_split_whole():
     runs = 60
     without, _ = grouped_alarms(40, (40, 40), None)
@@ -220,6 +222,7 @@ def stratified(rng: np.random.Generator) -> tuple[pl.DataFrame, pl.DataFrame]:
     return halves[0], halves[1]
 
 
+@pytest.mark.slow
 def test_strata_that_the_split_respected():
     """A release of one stratum alone resembles the half that has more of it, without any copy."""
     runs = 40
