@@ -27,7 +27,7 @@ test: $(VENV)/test.stamp lint types ## set up, then lint, types and all quick te
 	$(BIN)/pytest -n 2 --dist worksteal
 
 test-extras: $(VENV)/test.stamp rpart chromium ## the slow tests and those that need heavy extras
-	$(BIN)/pytest -m slow -n 2 --dist worksteal
+	$(BIN)/pytest -m slow -n 2 --dist loadfile
 
 rpart: # the oracle of our trees; without root or a sudo that asks nothing, its test is skipped
 	@command -v Rscript >/dev/null || { \
