@@ -17,6 +17,7 @@ from understudy.errors import OptionError
 from understudy.findings import Finding
 from understudy.measures import MEASURES, choose
 from understudy.measures.exchangeability import exchangeability
+from understudy.multiplicity import several_tests
 from understudy.provenance import provenance
 from understudy.running import Levels, check_options, run, run_by_level, subgroups
 from understudy.schema import near
@@ -193,6 +194,7 @@ def assess(
     told = {**provenance(comparison, key), **_made(markers), **checked}
     told["seconds"] = {**spent, **seconds}
     told["notes"] = [*proposed, *said, *told["notes"]]
+    told["notes"] += filter(None, [several_tests(findings)])
     if levels:
         told["by"] = [split.by for split in levels]
         told["notes"] += [note for split in levels for note in split.notes]

@@ -14,7 +14,7 @@ from people import people
 from understudy.comparison import compare_tables
 from understudy.errors import OptionError
 from understudy.measures.privacy.disclosure import attribute_disclosure, replicated_uniques
-from understudy.measures.privacy.disclosure.identity import alone
+from understudy.measures.privacy.disclosure.swaps import alone
 
 KEYS, SECRET = ("sex", "age"), "illness"
 

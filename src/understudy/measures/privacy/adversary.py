@@ -36,7 +36,7 @@ from understudy.measures.privacy.guesses import (
     relative_change,
     secrets,
 )
-from understudy.measures.privacy.looks import Looks, take_looks
+from understudy.measures.privacy.looks import Looks, at_once, each_alone, take_looks
 from understudy.measures.privacy.nearest import (
     Nearest,
     nearest_errors,
@@ -232,17 +232,17 @@ def _finding(
     comparison: Comparison, looks: list[Look], near: Nearest, notes: list[str], **swaps: Any
 ) -> Finding:
     train = comparison.height("train")
+    names = [look.name for look in looks]
     found: Looks | None = None
     if comparison.has_holdout:
         scores = np.column_stack([look.scores for look in looks])
-        names = [look.name for look in looks]
         found = take_looks(comparison, scores, names, name=CARD.name, leak=-1, **swaps)
         worst = _shown(looks, found)
-        many = f"{len(looks):,} looks were taken; p-values and intervals hold for all of them"
-        notes = [f"{many} at once. The number shown is that of {looks[worst].name}.", *notes]
+        notes = [at_once(names, worst), *notes]
     else:
         means = [mean(look.scores[:train]) for look in looks]
-        worst, notes = int(np.nanargmin(np.array(means, float))), [WITHOUT_HOLDOUT, *notes]
+        worst = int(np.nanargmin(np.array(means, float)))
+        notes = [each_alone(names, worst, "the smallest"), WITHOUT_HOLDOUT, *notes]
     parts = []
     for place, look in enumerate(looks):
         more = {"original": mean(look.ceiling), "naive": mean(look.naive[:train])}

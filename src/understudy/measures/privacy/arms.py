@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from understudy.comparison import Comparison
 from understudy.errors import OptionError
 from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, wilson
-from understudy.measures.privacy.looks import Looks, take_looks
+from understudy.measures.privacy.looks import Looks, each_alone, take_looks
 
 Floats = NDArray[np.float64]
 MOST_LISTED = 1000
@@ -125,15 +125,16 @@ def found(
     ``persons`` says that attempts are persons, so that without a holdout a rate has an interval;
     attempts that share persons, as predicates do, have none.
     """
-    worst = looks.worst if looks is not None else _largest(arms)
+    worst = shown_look(arms, looks)
     shown = arms[worst]
     interval = looks.interval(worst, 0.0, 1.0) if looks is not None else _alone(shown, persons)
     p_value = None if looks is None else float(looks.p_value[worst])
     flagged = p_value is not None and p_value < 1 - LEVEL
     control = None if shown.control is None else shown.control.rate
-    said = [*notes, looks.note if looks is not None else WITHOUT_HOLDOUT]
-    if looks is None and len(arms) > 1:
-        said.append(f"The number shown is that of {shown.name}.")
+    names = [a.name for a in arms]
+    said = [*notes, looks.note] if looks is not None else [*notes, WITHOUT_HOLDOUT]
+    if looks is None:
+        said.append(each_alone(names, worst, "the farthest above its baseline"))
     if shown.too_weak:
         said.append(STILL if flagged else TOO_WEAK)
     return Finding(
@@ -176,7 +177,10 @@ STILL = (
 )
 
 
-def _largest(arms: Sequence[Arms]) -> int:
+def shown_look(arms: Sequence[Arms], looks: Looks | None) -> int:
+    """Give the look with the strongest evidence; without a control, the farthest above guessing."""
+    if looks is not None:
+        return looks.worst
     return int(np.argmax([a.main.rate - a.naive for a in arms]))
 
 

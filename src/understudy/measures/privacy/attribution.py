@@ -37,9 +37,9 @@ CARD = Card(
     formula="DCAP = Σ d_tq s_tq / s_q / N_d, with d_tq training persons and s_tq synthetic records "
     "that have the keys q and the value t. The reference is the same number for holdout persons "
     "and the same synthetic table; the original's own value is Σ d_tq² / d_q / N_d, the naive one "
-    "the mean of p_t, which is Σ p_t² if nobody is left out. Several sensitive columns are several "
-    "looks: p-values and intervals by swapping the labels hold for all of them at once; the "
-    "headline is the look with the strongest evidence",
+    "the mean of p_t, which is Σ p_t² if nobody is left out. Several sensitive columns, or sets of "
+    "keys, are several looks: p-values and intervals by swapping the labels hold for all of them "
+    "at once; the headline is the look with the strongest evidence",
     unit="fraction",
     better="lower",
     opening="The risk under this attack is",
@@ -72,6 +72,8 @@ MEANINGS = {
 def correct_attribution(
     comparison: Comparison,
     *,
+    length: int | None = None,
+    subsets: int = 50,
     key_bins: int = 0,
     target_bins: int = 0,
     exclude: str = "",
@@ -82,22 +84,35 @@ def correct_attribution(
 ) -> Finding:
     """Mean chance that a synthetic record with a person's keys has the person's own value.
 
+    ``length`` is the number of keys that the attacker knows: every set of so many keys is a look,
+    or ``subsets`` of them drawn at random where there are more. By itself, all keys together.
     ``key_bins`` and ``target_bins`` cut numbers; ``exclude`` is a condition on persons who are no
     targets; with ``missing = false`` nor are persons with a missing key or value. ``strata``
     or ``group`` names the column that the split into training and holdout respected.
     """
     prepared = prepare(
-        comparison, key_bins=key_bins, target_bins=target_bins, exclude=exclude, missing=missing
+        comparison,
+        name=CARD.name,
+        length=length,
+        subsets=subsets,
+        key_bins=key_bins,
+        target_bins=target_bins,
+        exclude=exclude,
+        missing=missing,
     )
     if isinstance(prepared, str):
         return CARD.not_applicable(prepared)
     looks, tables, notes = prepared
-    nearest = {which: Nearest(looks[0].setting, which) for which in tables}
-    if any(near.cut for near in nearest.values()):
+    sets = {look.setting.names: look.setting for look in looks}
+    nearest = {w: {known: Nearest(sets[known], w) for known in sets} for w in tables}
+    if any(near.cut for found in nearest.values() for near in found.values()):
         notes.append(
             f"Of more than {MOST_NEAREST} nearest combinations of keys, GCAP takes that many."
         )
-    numbers = {w: [attributed(look, w, nearest[w]) for look in looks] for w in nearest}
+    numbers = {
+        w: [attributed(look, w, found[look.setting.names]) for look in looks]
+        for w, found in nearest.items()
+    }
     scores = {w: np.column_stack([_scores(look, w) for look in looks]) for w in nearest}
     naive = [own["baseline"] for own in numbers["train"]]
     judged = Judged.of(
@@ -112,7 +127,7 @@ def correct_attribution(
         group=group,
     )
     notes.append(judged.note)
-    if not nearest["train"].matched.any():
+    if not any(near.matched.any() for near in nearest["train"].values()):
         notes.append(NO_MATCH)
     return judged.finding(
         CARD,

@@ -3,13 +3,23 @@
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from understudy.coding import Codec
 from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
 from understudy.findings import Card, Finding, described
-from understudy.measures.privacy.arms import FEW_PERSONS, drawn, found, listed, played
+from understudy.measures.privacy.arms import (
+    FEW_PERSONS,
+    drawn,
+    found,
+    listed,
+    played,
+    shown_look,
+)
 from understudy.measures.privacy.guesses import enough
+from understudy.measures.privacy.key_sets import KeySet, key_sets
 from understudy.measures.privacy.places import fixed_order
 from understudy.schema import near
 
@@ -43,6 +53,8 @@ def linkability(
     comparison: Comparison,
     *,
     second: str = "",
+    length: int | None = None,
+    subsets: int = 50,
     neighbours: int = 1,
     attacks: int = 100_000,
     permutations: int = 1000,
@@ -52,7 +64,9 @@ def linkability(
     """Share of training persons whose two halves one synthetic record joins.
 
     ``second`` names the columns of the other table, with commas between; all columns that are no
-    keys if not given. With more ``neighbours``, a record counts that is as near as the so-manieth.
+    keys if not given. ``length`` is the number of keys in the first table: every set of so many
+    keys is a look, or ``subsets`` of them drawn at random where there are more. By itself, all keys
+    together. With more ``neighbours``, a record counts that is as near as the so-manieth.
     """
     if neighbours < 1:
         raise OptionError(f"{CARD.name}: neighbours = {neighbours}", hint="use at least 1")
@@ -61,35 +75,47 @@ def linkability(
         return CARD.not_applicable(
             "All columns are keys: there is no second half. Name fewer keys (--keys)."
         )
-    halves = _halves(comparison, others)
-    if halves is None:
+    sets, remark = key_sets(comparison, length, subsets, name=CARD.name)
+    tried = {known: halves for known in sets if (halves := _halves(comparison, known, others))}
+    if not tried:
         return CARD.not_applicable(
             "The synthetic records are all alike in one of the two sets of columns, so every "
             "person is as near to each: nobody can be linked by them. Name other keys (--keys)."
         )
-    attacked, said = drawn(comparison, attacks, halves.orders, CARD.name)
-    near_by, link = _link(halves, attacked, neighbours)
-    scores = np.full((len(attacked), 1), np.nan)
-    scores[attacked, 0] = link >= 0
+    attacked, said = drawn(comparison, attacks, _everybody(comparison), CARD.name)
+    games = []
+    for number, (known, halves) in enumerate(tried.items()):
+        comparison.progress("sets of keys", number, len(tried))
+        games.append(_game(comparison, known, halves, attacked, neighbours))
+    scores = np.full((len(attacked), len(games)), np.nan)
+    scores[attacked] = np.column_stack([game.linked for game in games])
     if not enough(comparison, scores[:, 0]):
         return CARD.not_applicable(FEW_PERSONS)
-    false = _false_links(comparison, halves, attacked, near_by)
     arms, looks = played(
-        comparison, scores, [f"{len(comparison.keys)} keys and {len(others)} other columns"],
-        [false], name=CARD.name, permutations=permutations, strata=strata, group=group,
+        comparison, scores, [_named(game.known, others, sets) for game in games],
+        [game.false for game in games],
+        name=CARD.name, permutations=permutations, strata=strata, group=group,
     )  # fmt: skip
-    who = np.flatnonzero(attacked)
-    linked = (link >= 0) & (who < comparison.height("train"))
-    far = near_by.sum(axis=0)[linked]
-    order = np.argsort(far, kind="stable")
-    register = listed(
-        CARD.name, who[linked][order], "linked", [", ".join(others)] * len(order),
-        distance=far[order].astype(float),
-    )  # fmt: skip
-    return found(CARD, arms, looks, original=1.0, notes=[said], register=register)
+    alike = len(sets) - len(tried)
+    notes = [remark, said, f"{alike:,} sets of keys left out, of one value." if alike else ""]
+    shown = games[shown_look(arms, looks)]
+    register = _register(comparison, shown, attacked, others)
+    return found(CARD, arms, looks, original=1.0, notes=notes, register=register)
 
 
-def _second(comparison: Comparison, second: str) -> tuple[str, ...]:
+def _named(known: KeySet, others: KeySet, sets: list[KeySet]) -> str:
+    keys = f"{len(known)} keys" if len(sets) == 1 else ", ".join(known)
+    return f"{keys} and {len(others)} other columns"
+
+
+def _everybody(comparison: Comparison) -> tuple[NDArray[np.int64], ...]:
+    """Put real persons in an order that all their values decide."""
+    codec = _codec(comparison)
+    real: list[Which] = ["train", "holdout"] if comparison.has_holdout else ["train"]
+    return tuple(fixed_order(comparison.points(t, codec)[0].view(np.int32).T)[0] for t in real)
+
+
+def _second(comparison: Comparison, second: str) -> KeySet:
     """Take the columns of the second half: those named, or all that are no keys."""
     if not second:
         return tuple(name for name in sorted(comparison.names) if name not in comparison.keys)
@@ -117,17 +143,18 @@ class _Halves:
     records: NDArray[np.float32]
     is_category: NDArray[np.bool_]
     in_second: NDArray[np.bool_]
-    orders: tuple[NDArray[np.int64], ...]
 
 
-def _halves(comparison: Comparison, others: tuple[str, ...]) -> _Halves | None:
+def _codec(comparison: Comparison) -> Codec:
+    if comparison.has_holdout:
+        return comparison.pooled_codec(bins=100)
+    return comparison.codec(bins=100, levels=None)
+
+
+def _halves(comparison: Comparison, known: KeySet, others: KeySet) -> _Halves | None:
     """Give the points, or none where one half of the synthetic records does not vary."""
-    codec = (
-        comparison.pooled_codec(bins=100)
-        if comparison.has_holdout
-        else comparison.codec(bins=100, levels=None)
-    )
-    names = sorted([*comparison.keys, *others])
+    codec = _codec(comparison)
+    names = sorted([*known, *others])
     columns = [codec.names.index(name) for name in names]
     in_second = np.array([name in others for name in names])
     made = {t: comparison.points(t, codec) for t in comparison.tables}
@@ -138,10 +165,44 @@ def _halves(comparison: Comparison, others: tuple[str, ...]) -> _Halves | None:
     for half in (in_second, ~in_second):
         if len(records) > 1 and (records[:, half] == records[:1, half]).all():
             return None
-    real: list[Which] = ["train", "holdout"] if comparison.has_holdout else ["train"]
-    orders = tuple(fixed_order(points[t].view(np.int32).T)[0] for t in real)
-    persons = np.concatenate([points[t] for t in real])
-    return _Halves(persons, records, is_category, in_second, orders)
+    persons = np.concatenate([points[t] for t in comparison.tables if t != "synthetic"])
+    return _Halves(persons, records, is_category, in_second)
+
+
+@dataclass(frozen=True)
+class _Game:
+    """Who of the persons attacked was linked by a set of keys, how near, and who falsely."""
+
+    known: KeySet
+    linked: NDArray[np.bool_]
+    near_by: NDArray[np.float32]
+    false: float
+
+
+def _game(
+    comparison: Comparison,
+    known: KeySet,
+    halves: _Halves,
+    attacked: NDArray[np.bool_],
+    neighbours: int,
+) -> _Game:
+    near_by, link = _link(halves, attacked, neighbours)
+    false = _false_links(comparison, halves, attacked, near_by)
+    return _Game(known, link >= 0, near_by, false)
+
+
+def _register(
+    comparison: Comparison, game: _Game, attacked: NDArray[np.bool_], others: KeySet
+) -> pl.DataFrame:
+    """List the training persons linked, those with the nearest record first."""
+    who = np.flatnonzero(attacked)
+    linked = game.linked & (who < comparison.height("train"))
+    far = game.near_by.sum(axis=0)[linked]
+    order = np.argsort(far, kind="stable")
+    return listed(
+        CARD.name, who[linked][order], "linked", [", ".join(others)] * len(order),
+        distance=far[order].astype(float),
+    )  # fmt: skip
 
 
 Near = NDArray[np.float32]
@@ -177,7 +238,8 @@ def _false_links(
     from understudy.kernels.neighbors.common import common_neighbors
 
     train = comparison.height("train")
-    order = halves.orders[0][attacked[:train][halves.orders[0]]]
+    order = _everybody(comparison)[0]
+    order = order[attacked[:train][order]]
     if len(order) < 2:
         return 0.0
     place = np.cumsum(attacked)[order] - 1

@@ -67,12 +67,27 @@ class Looks:
     @property
     def note(self) -> str:
         """Say how many looks were taken."""
-        if len(self.names) == 1:
-            return ""
-        return (
-            f"{len(self.names):,} looks were taken; p-values and intervals hold for all of "
-            f"them at once. The number shown is that of {self.names[self.worst]}."
-        )
+        return at_once(self.names, self.worst)
+
+
+def at_once(names: Sequence[str], shown: int) -> str:
+    """Say how many looks were taken, corrected for each other, and which is shown."""
+    if len(names) == 1:
+        return ""
+    return (
+        f"{len(names):,} looks were taken; p-values and intervals hold for all of them at once. "
+        f"The number shown is that of {names[shown]}."
+    )
+
+
+def each_alone(names: Sequence[str], shown: int, why: str) -> str:
+    """Say how many looks were taken where nothing corrects them for each other."""
+    if len(names) == 1:
+        return ""
+    return (
+        f"{len(names):,} looks were taken, each by itself; the number shown is that of "
+        f"{names[shown]}, {why}."
+    )
 
 
 def take_looks(

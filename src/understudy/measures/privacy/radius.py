@@ -4,7 +4,6 @@ Correct attribution asks for records with exactly the same keys. Here every reco
 counts, the nearer the more, so that numbers can be keys and can be guessed.
 """
 
-import itertools
 import math
 from typing import Any
 
@@ -27,7 +26,8 @@ from understudy.measures.privacy.guesses import (
     mean,
     secrets,
 )
-from understudy.measures.privacy.looks import Looks, take_looks
+from understudy.measures.privacy.key_sets import key_sets
+from understudy.measures.privacy.looks import Looks, each_alone, take_looks
 from understudy.measures.privacy.radius_scores import Attack, attack_of, both, summaries, table
 
 CARD = Card(
@@ -88,9 +88,7 @@ def radius_attribution(
     reach = _radius(radius)
     if weights not in ("inverse", "equal"):
         raise OptionError(f"weights = {weights!r}", hint="use inverse or equal")
-    if subsets < 1:
-        raise OptionError(f"subsets = {subsets}", hint="try at least 1 set of keys")
-    sets, remark = _key_sets(comparison, length, subsets)
+    sets, remark = key_sets(comparison, length, subsets, name=CARD.name)
     sensitive, notes = secrets(comparison)
     hindered = dull_keys(comparison) or ("" if sensitive else " ".join(notes))
     if hindered:
@@ -136,28 +134,6 @@ def _radius(radius: float | str | None) -> float:
     return float(radius)
 
 
-def _key_sets(
-    comparison: Comparison, length: int | None, most: int
-) -> tuple[list[tuple[str, ...]], str]:
-    """Give the sets of keys that are tried, and say so where they are not all."""
-    keys = tuple(dict.fromkeys(comparison.keys))
-    many = len(keys) if length is None else length
-    if isinstance(many, bool) or not isinstance(many, int) or not 1 <= many <= len(keys):
-        raise OptionError(
-            f"length = {length!r} with {len(keys)} keys",
-            hint=f"give a whole number from 1 to {len(keys)}",
-        )
-    count = math.comb(len(keys), many)
-    if count <= most:
-        return list(itertools.combinations(keys, many)), ""
-    rng = comparison.stream(CARD.name, "keys")
-    drawn: set[tuple[int, ...]] = set()
-    while len(drawn) < most:
-        drawn.add(tuple(sorted(rng.permutation(len(keys))[:many].tolist())))
-    sets = [tuple(keys[place] for place in places) for places in sorted(drawn)]
-    return sets, f"{most:,} of {count:,} sets of {many} keys were drawn at random (subsets)."
-
-
 def _finding(
     comparison: Comparison, attacks: list[Attack], notes: list[str], **swaps: Any
 ) -> Finding:
@@ -170,7 +146,8 @@ def _finding(
         worst, notes = found.worst, [found.note, *notes]
     else:
         means = [mean(attack.scores[:train]) for attack in attacks]
-        worst, notes = int(np.nanargmin(np.array(means, float))), [WITHOUT_HOLDOUT, *notes]
+        worst = int(np.nanargmin(np.array(means, float)))
+        notes = [each_alone(names, worst, "the smallest"), WITHOUT_HOLDOUT, *notes]
     parts = []
     for place, attack in enumerate(attacks):
         more = {"original": attack.original, "naive": mean(attack.naive[:train])}

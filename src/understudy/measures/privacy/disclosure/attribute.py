@@ -25,9 +25,9 @@ CARD = Card(
     "correctly: all its records with the person's keys have one value, and it is the person's own.",
     formula="DiSCO = Σ d_tq [s_tq = s_q > 0] / N_d, with d_tq training persons and s_tq synthetic "
     "records that have the keys q and the value t. The reference is the same number for holdout "
-    "persons and the same synthetic table. Several sensitive columns are several looks: p-values "
-    "and intervals by swapping the labels training and holdout hold for all of them at once; the "
-    "headline is the look with the strongest evidence",
+    "persons and the same synthetic table. Several sensitive columns, or sets of keys, are several "
+    "looks: p-values and intervals by swapping the labels training and holdout hold for all of "
+    "them at once; the headline is the look with the strongest evidence",
     unit="fraction",
     better="lower",
     headline="DiSCO of training persons, of the worst sensitive column",
@@ -59,6 +59,8 @@ MEANINGS = {
 def attribute_disclosure(
     comparison: Comparison,
     *,
+    length: int | None = None,
+    subsets: int = 50,
     key_bins: int = 0,
     target_bins: int = 0,
     exclude: str = "",
@@ -70,6 +72,8 @@ def attribute_disclosure(
 ) -> Finding:
     """Share of training persons whose sensitive value the release tells correctly.
 
+    ``length`` is the number of keys that the attacker knows: every set of so many keys is a look,
+    or ``subsets`` of them drawn at random where there are more. By itself, all keys together.
     ``key_bins`` and ``target_bins`` cut numbers; ``exclude`` is a condition on persons who never
     count as disclosed (``depress == 0 and sex == 'female'``); with ``missing = false`` nor do
     persons with a missing key or value. A key is disclosive if at least ``minimum`` synthetic
@@ -79,7 +83,14 @@ def attribute_disclosure(
     if minimum < 1:
         raise OptionError(f"minimum = {minimum}", hint="give a whole number from 1 up")
     prepared = prepare(
-        comparison, key_bins=key_bins, target_bins=target_bins, exclude=exclude, missing=missing
+        comparison,
+        name=CARD.name,
+        length=length,
+        subsets=subsets,
+        key_bins=key_bins,
+        target_bins=target_bins,
+        exclude=exclude,
+        missing=missing,
     )
     if isinstance(prepared, str):
         return CARD.not_applicable(prepared)
@@ -129,13 +140,13 @@ def _table(looks: Sequence[Look], flags: dict[Which, list[dict[str, Flags]]]) ->
     rows: list[tuple[object, ...]] = []
     for place, look in enumerate(looks):
         made = float(look.disclosive("synthetic")[look.setting.keys.of["synthetic"]].mean())
-        rows.append((look.name, "Dsyn", SYNTHETIC, *(made for _ in flags)))
+        rows.append((look.title, "Dsyn", SYNTHETIC, *(made for _ in flags)))
         for name, meaning in MEANINGS.items():
             shares = (float(flags[which][place][name].mean()) for which in flags)
-            rows.append((look.name, name, meaning, *shares))
+            rows.append((look.title, name, meaning, *shares))
         sizes = {which: _denominators(look, which, flags[which][place]["DiSCO"]) for which in flags}
         for size, meaning in DENOMINATORS.items():
-            rows.append((look.name, size, meaning, *(sizes[which][size] for which in flags)))
+            rows.append((look.title, size, meaning, *(sizes[which][size] for which in flags)))
     return TableOfNumbers(("sensitive", "number", "meaning", *titles([*flags])), tuple(rows))
 
 

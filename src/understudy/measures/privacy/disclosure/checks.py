@@ -59,7 +59,7 @@ def check(look: Look, hit: Flags) -> Checked:
     if most or (made == 1 and total):
         one_way = (
             (
-                look.name,
+                look.title,
                 name,
                 share(persons[worst], look.setting.persons("train"), real=True),
                 share(held, look.setting.persons("synthetic"), real=False),
@@ -67,7 +67,7 @@ def check(look: Look, hit: Flags) -> Checked:
             ),
         )
         warnings.append(
-            f"One-way check: {one_way[0][-1]} of the disclosures of '{look.name}' are of one "
+            f"One-way check: {one_way[0][-1]} of the disclosures of '{look.title}' are of one "
             f"level, {name}, which {made:.0%} of synthetic records have"
             + (
                 ". A constant column tells nothing about anybody, and yet it raises DiSCO: this "
@@ -78,10 +78,10 @@ def check(look: Look, hit: Flags) -> Checked:
             )
         )
     deciding = _deciding(look, hit)
-    two_way = tuple((look.name, key, ABOVE.format(TWO_WAY_SHARE)) for key in deciding)
+    two_way = tuple((look.title, key, ABOVE.format(TWO_WAY_SHARE)) for key in deciding)
     if deciding:
         warnings.append(
-            f"Two-way check of '{look.name}': one key alone all but decides the value of persons "
+            f"Two-way check of '{look.title}': one key alone all but decides the value of persons "
             f"disclosed ({', '.join(deciding)}). If everybody knows the relation, leave it out "
             "(exclude)."
         )
@@ -101,7 +101,7 @@ def _levels(look: Look, persons: Ints, disclosed: Ints) -> tuple[tuple[Any, ...]
     total = int(disclosed.sum())
     return tuple(
         (
-            look.name,
+            look.title,
             look.target.labels[level],
             share(persons[level], rows, real=True),
             share(made[level], look.setting.persons("synthetic"), real=False),

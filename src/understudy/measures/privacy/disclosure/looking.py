@@ -1,7 +1,8 @@
-"""Several sensitive columns, seen through the keys: one look each, judged together."""
+"""Sensitive columns, each seen through sets of keys: one look each, judged together."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,14 +16,13 @@ from understudy.measures.privacy.disclosure.persons import (
     FEW_HOLDOUT,
     FEW_TRAINING,
     Look,
-    Setting,
     real,
+    settings,
 )
-from understudy.measures.privacy.looks import take_looks
+from understudy.measures.privacy.looks import each_alone, take_looks
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
-LARGEST = "{:,} looks were taken, each by itself; the number shown is that of {}, the largest{}."
 REGISTER = {
     "measure": pl.String,
     "training_row": pl.Int64,
@@ -33,23 +33,30 @@ MOST_LISTED = 1000
 
 
 def prepare(
-    comparison: Comparison, *, key_bins: int, target_bins: int, exclude: str, missing: bool
+    comparison: Comparison, *, name: str, target_bins: int, missing: bool, **options: Any
 ) -> tuple[list[Look], tuple[Which, ...], list[str]] | str:
-    """Give a look for each sensitive column worth learning, or why there is none.
+    """Give a look for each set of keys and sensitive column worth learning, or why there is none.
 
     With the looks come the tables of real persons that may be told about, and what is to be said.
+    ``name`` is the measure's; ``options`` are those of ``settings``.
     """
     check_bins(target_bins=target_bins)
-    setting = Setting.of(comparison, key_bins=key_bins, exclude=exclude, missing=missing)
-    if isinstance(setting, str):
-        return setting
+    known = settings(comparison, name=name, missing=missing, **options)
+    if isinstance(known, str):
+        return known
     worth, dull = _worth_learning(comparison)
     if not worth:
         return " ".join(dull)
-    said = [*setting.said, *dull]
-    if target_bins and any(comparison.schema[name].is_numeric for name in worth):
+    said = [*known[1], *dull]
+    if target_bins and any(comparison.schema[column].is_numeric for column in worth):
         said.append(f"Sensitive numbers were cut into {target_bins} bins.")
-    looks = [Look.of(setting, name, target_bins=target_bins, missing=missing) for name in worth]
+    looks = [
+        Look.of(
+            setting, column, target_bins=target_bins, missing=missing, several=len(known[0]) > 1
+        )
+        for setting in known[0]
+        for column in worth
+    ]
     told = [look for look in looks if look.enough("train")]
     if not told:
         return FEW_TRAINING
@@ -60,8 +67,8 @@ def prepare(
     else:
         tables = ("train",)
         said.append(FEW_HOLDOUT)
-    names = [look.name for look in told]
-    few = [look.name for look in looks if look.name not in names]
+    kept = {look.title for look in told}
+    few = [look.title for look in looks if look.title not in kept]
     if few:
         said.append(f"Left out, for fewer than {K} persons are targets: {', '.join(few)}.")
     return told, tables, said
@@ -115,7 +122,7 @@ class Judged:
         ``strata`` or ``group`` names the column that the split respected.
         """
         comparison = looks[0].setting.comparison
-        names = [look.name for look in looks]
+        names = [look.title for look in looks]
         if "holdout" in scores:
             pooled = np.vstack([scores["train"], scores["holdout"]])
             found = take_looks(
@@ -143,7 +150,7 @@ class Judged:
         nothing: list[None] = [None] * len(looks)
         worst = int(np.argmax(np.array(value) - (0.0 if naive is None else np.array(naive))))
         beyond = "" if naive is None else " beyond its naive guess"
-        several = LARGEST.format(len(looks), names[worst], beyond) if len(looks) > 1 else ""
+        several = each_alone(names, worst, f"the largest{beyond}")
         return cls(
             names,
             value,

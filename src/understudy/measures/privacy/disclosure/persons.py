@@ -6,6 +6,7 @@ records. A key q is disclosive in a table if all its records there have one valu
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
 from understudy.measures.pictures.rule import K
 from understudy.measures.privacy.disclosure.codes import Codes, check_bins, column, crossed
+from understudy.measures.privacy.key_sets import KeySet, key_sets
 from understudy.tables import Condition
 
 Flags = NDArray[np.bool_]
@@ -50,11 +52,17 @@ class Setting:
 
     @classmethod
     def of(
-        cls, comparison: Comparison, *, key_bins: int = 0, exclude: str = "", missing: bool = True
+        cls,
+        comparison: Comparison,
+        known: KeySet | None = None,
+        *,
+        key_bins: int = 0,
+        exclude: str = "",
+        missing: bool = True,
     ) -> "Setting | str":
-        """Number the keys; where they tell nothing, say why."""
+        """Number the keys, or those that are known; where they tell nothing, say why."""
         check_bins(key_bins=key_bins)
-        columns = {name: column(comparison, name, key_bins) for name in comparison.keys}
+        columns = {name: column(comparison, name, key_bins) for name in known or comparison.keys}
         dull = [name for name, codes in columns.items() if np.ptp(codes.of["train"]) == 0]
         if len(dull) == len(columns):
             return (
@@ -84,6 +92,25 @@ class Setting:
         return bool((~self.left_out[which]).sum() >= K)
 
 
+def settings(
+    comparison: Comparison, *, name: str, length: int | None, subsets: int, **options: Any
+) -> tuple[list[Setting], list[str]] | str:
+    """Give a setting for each set of keys that tells persons apart, or why there is none.
+
+    With the settings comes what is to be said. ``options`` are those of ``Setting.of``.
+    """
+    sets, remark = key_sets(comparison, length, subsets, name=name)
+    made = {known: Setting.of(comparison, known, **options) for known in sets}
+    kept = [setting for setting in made.values() if isinstance(setting, Setting)]
+    dull = [", ".join(known) for known, setting in made.items() if isinstance(setting, str)]
+    if not kept:
+        return next(words for words in made.values() if isinstance(words, str))
+    said = [remark, *(words for setting in kept for words in setting.said)]
+    if dull:
+        said.append(f"Left out, the same for all training persons: {'; '.join(dull)}.")
+    return kept, list(dict.fromkeys(filter(None, said)))
+
+
 def _listed(names: Sequence[str]) -> str:
     return f"Of the keys, {', '.join(names)} {'is' if len(names) == 1 else 'are'}"
 
@@ -103,21 +130,32 @@ def _excluded(comparison: Comparison, which: Which, exclude: str) -> Flags:
 
 @dataclass(frozen=True)
 class Look:
-    """One sensitive column seen through the keys."""
+    """One sensitive column seen through the keys, and what it is called in findings."""
 
     setting: Setting
     name: str
     target: Codes
     pairs: Codes
     missing: bool
+    title: str
 
     @classmethod
     def of(
-        cls, setting: Setting, name: str, *, target_bins: int = 0, missing: bool = True
+        cls,
+        setting: Setting,
+        name: str,
+        *,
+        target_bins: int = 0,
+        missing: bool = True,
+        several: bool = False,
     ) -> "Look":
-        """Number the sensitive values and their combinations with the keys."""
+        """Number the sensitive values and their combinations with the keys.
+
+        With ``several`` sets of keys, the look is called by its keys too.
+        """
         target = column(setting.comparison, name, target_bins)
-        return cls(setting, name, target, crossed([setting.keys, target]), missing)
+        title = f"{name} from {', '.join(setting.names)}" if several else name
+        return cls(setting, name, target, crossed([setting.keys, target]), missing, title)
 
     def counts(self, which: Which) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Give, for each person, how many synthetic records have the keys, and the value too."""
