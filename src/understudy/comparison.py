@@ -42,6 +42,20 @@ def stream(seed: int, *names: str) -> np.random.Generator:
 
 
 @dataclass(frozen=True)
+class Made:
+    """How a release was made, as far as its files say so.
+
+    ``partial``: some values were replaced, the others are real. ``proper``: every replicate has a
+    model of its own draw. ``models``: the column methods of a sequential method.
+    """
+
+    method: str
+    partial: bool = False
+    proper: bool = False
+    models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Comparison:
     """A training table, one release in one or more replicates, and fresh real rows if any.
 
@@ -55,6 +69,8 @@ class Comparison:
     keys: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
     target: str | None = None
+    formula: tuple[str, ...] = ()
+    made: Made | None = None
     aligned: bool = False
     fit: Any = None
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -36,6 +36,7 @@ def provenance(comparison: Comparison, key: bytes | None = None) -> dict[str, An
         "keys": list(comparison.keys),
         "sensitive": list(comparison.sensitive),
         "target": comparison.target,
+        "formula": list(comparison.formula),
         "aligned": comparison.aligned,
         "train": described(comparison.train),
         "synthetic": [described(source) for source in comparison.synthetic],

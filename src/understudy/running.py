@@ -20,6 +20,8 @@ FEW = f"have fewer than {SMALLEST} rows in a table and were not measured alone"
 HOW_TO = {
     "holdout": " A holdout is real rows that the generator never saw: split them off before "
     "synthesis (understudy split), then give them here (--holdout). Nothing is guessed without it.",
+    "formula": " A formula is the analyst's own model, such as income ~ age + sex: give it "
+    "(--formula).",
     "aligned": " Rows are aligned where row i of every synthetic table stands for person i of "
     "training, as in partially synthetic data: say so (--aligned) if it is true.",
 }
@@ -55,6 +57,7 @@ def _named(need: str) -> str:
     words = {
         "holdout": "a holdout",
         "target": "a target",
+        "formula": "a formula",
         "fit": "a generator",
         "aligned": "aligned rows",
     }

@@ -31,14 +31,21 @@ QUICK = {
     for name, measure in MEASURES.items()
 }
 TARGET = "sex"
-ROLES = {"keys": ("age", "town"), "sensitive": ("income", "children"), "target": TARGET}
+FORMULA = ("income ~ age + sex + town",)
+ROLES = {
+    "keys": ("age", "town"),
+    "sensitive": ("income", "children"),
+    "target": TARGET,
+    "formula": FORMULA,
+}
 ALIGNED = ["privacy.match_rate"]  # needs rows that are persons: it has laws of its own
 
 
 def roles(columns) -> dict:
     """Give the roles that a table has columns for."""
     kept = {role: tuple(n for n in ROLES[role] if n in columns) for role in ("keys", "sensitive")}
-    return {**kept, "target": TARGET if TARGET in columns else None}
+    formula = FORMULA if {"income", "age", "sex", "town"} <= set(columns) else ()
+    return {**kept, "target": TARGET if TARGET in columns else None, "formula": formula}
 
 
 def one(name: str, train, synthetic, holdout=None, **more) -> Finding:
@@ -107,6 +114,7 @@ def test_json_round_trip(name, tables, with_holdout):
         measures=[name],
         options=QUICK,
         target=TARGET,
+        formula=FORMULA,
     )
     again = us.Assessment.from_dict(json.loads(result.to_json()))
     assert again.to_json() == result.to_json()
@@ -159,6 +167,8 @@ def test_a_broken_column_is_flagged_in_fidelity(name, tables):
         broken = tables["synthetic"].with_columns(age=pl.col("age") * 1e6, income=pl.lit(0.5))
     elif name == "fidelity.correlation":  # a town is related to nothing that could break
         broken = tables["synthetic"].with_columns(pl.col("income").shuffle(1))
+    elif name == "fidelity.missingness":
+        broken = tables["synthetic"].with_columns(pl.col("income").fill_null(0))
     else:
         broken = tables["synthetic"].with_columns(town=pl.lit("town 1"))
     assert one(name, tables["train"], broken, tables["holdout"]).flagged

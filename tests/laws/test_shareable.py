@@ -23,7 +23,12 @@ QUICK = {
     name: {option: n for option, n in FAST if option in options_of(measure)}
     for name, measure in MEASURES.items()
 }
-ROLES = {"keys": ["sex", "town"], "sensitive": ["illness"], "target": "class"}
+ROLES = {
+    "keys": ["sex", "town"],
+    "sensitive": ["illness"],
+    "target": "class",
+    "formula": ["income ~ town + illness + age + weight", "class ~ town + income"],
+}
 NUMBER = re.compile(r"-?\d+(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 HASH = re.compile(r"\b[0-9a-f]{12,64}\b")  # random digits, among them 27e5
 
@@ -264,6 +269,7 @@ def test_no_mean_gives_an_outlier_away(tables):
         keys=["sex", "illness"],
         sensitive=["income"],
         target="class",
+        formula=["income ~ sex + illness", "income ~ sex - 1", "class ~ income", "age ~ income"],
         measures=["all"],
         options=QUICK,
     )

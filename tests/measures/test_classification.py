@@ -1,11 +1,15 @@
 """Train on synthetic, test on holdout, on cases whose answer is known."""
 
+import time
+
 import numpy as np
 import polars as pl
 import pytest
 
 from understudy.comparison import compare_tables
+from understudy.measures.utility.class_scores import score
 from understudy.measures.utility.classification import classification
+from understudy.measures.utility.sameness import agreement, by_chance, same_ranks
 
 
 def table(rows: int, seed: int, classes: int = 2) -> pl.DataFrame:
@@ -21,12 +25,23 @@ def predict(train, synthetic, holdout, target="y", **options):
     return classification(comparison, **{"iterations": 20, **options})
 
 
+def part(found, name):
+    return next(one for one in found.parts if one.name == name)
+
+
 def test_fresh_rows_are_as_useful_as_training():
     found = predict(table(500, 1), table(500, 2), table(500, 3))
     assert found.value > 0.9
     assert found.interval[0] < found.reference < found.interval[1]
     assert found.baselines == {"original": found.reference, "naive": 0.5}
-    assert {part.name for part in found.parts} == {"accuracy", "log loss"}
+    assert [part.name for part in found.parts] == [
+        "accuracy",
+        "balanced accuracy",
+        "F1",
+        "F1 of y1",
+        "log loss",
+        "agreement",
+    ]
     assert not found.flagged
 
 
@@ -34,6 +49,9 @@ def test_a_copy_of_training_is_worth_the_same():
     train = table(300, 1)
     found = predict(train, train.sample(fraction=1, shuffle=True, seed=1), table(300, 3))
     assert found.value == found.reference
+    for one in found.parts:
+        assert one.value == one.reference
+    assert part(found, "agreement").more["all_rows"] == 1
 
 
 def test_a_shuffled_target_teaches_nothing():
@@ -41,7 +59,9 @@ def test_a_shuffled_target_teaches_nothing():
     found = predict(table(500, 1), made, table(500, 3))
     assert found.value == pytest.approx(0.5, abs=0.12)
     assert found.flagged
-    assert found.parts[1].value > found.parts[1].reference
+    assert part(found, "log loss").value > part(found, "log loss").reference
+    for name in ("accuracy", "balanced accuracy", "F1", "agreement"):
+        assert part(found, name).value < part(found, name).reference - 0.2
 
 
 def test_several_classes_and_one_that_is_absent():
@@ -86,6 +106,81 @@ def test_a_number_is_no_class():
     found = predict(*[table(50, seed) for seed in (1, 2, 3)], target="x")
     assert found.status == "not_applicable"
     assert "utility.regression" in found.note
+
+
+def test_a_date_is_no_class():
+    days = pl.date_range(pl.date(2020, 1, 1), pl.date(2022, 1, 1), "1d", eager=True)
+    tables = [table(300, seed).with_columns(day=days.sample(300, seed=seed)) for seed in (1, 2, 3)]
+    found = predict(*tables, target="day")
+    assert found.status == "not_applicable"
+    assert "a date, not a category" in found.note
+
+
+def test_f1_and_balanced_accuracy_by_hand():
+    """Four of a are said a, one of them b; of two b one is said b, one c; of one c it is a."""
+    truth = np.array([0, 0, 0, 0, 0, 1, 1, 2])
+    says = np.array([0, 0, 0, 0, 1, 1, 2, 0])
+    found = score(np.eye(3)[says], truth, ("a", "b", "c"))
+    assert found.accuracy == 5 / 8
+    assert found.recall == {"a": 4 / 5, "b": 1 / 2, "c": 0}
+    assert found.balanced_accuracy == pytest.approx((4 / 5 + 1 / 2) / 3)
+    assert found.f1 == pytest.approx({"a": 8 / 10, "b": 2 / 4, "c": 0})
+    assert found.macro_f1 == pytest.approx(1.3 / 3)
+
+
+def test_the_scores_are_those_of_scikit_learn():
+    from sklearn.metrics import balanced_accuracy_score, f1_score, log_loss, roc_auc_score
+
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 4, 200)
+    chances = rng.dirichlet(np.ones(4), 200)
+    found = score(chances, truth, tuple("abcd"))
+    says = chances.argmax(axis=1)
+    assert found.macro_f1 == pytest.approx(f1_score(truth, says, average="macro"))
+    assert found.balanced_accuracy == pytest.approx(balanced_accuracy_score(truth, says))
+    assert found.auc == pytest.approx(roc_auc_score(truth, chances, multi_class="ovr"))
+    assert found.log_loss == pytest.approx(log_loss(truth, chances))
+
+
+def test_agreement_and_ranks_by_hand():
+    assert agreement(np.array([0, 1, 1, 2]), np.array([0, 1, 2, 2])) == 3 / 4
+    assert by_chance(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])) == 1 / 2
+    first = {"a": 0.3, "b": 0.2, "c": 0.1, "d": 0.0}
+    assert same_ranks(first, {"a": 2.0, "b": 3.0, "c": 1.0, "d": 0.0}) == pytest.approx(0.8)
+    assert same_ranks(first, dict.fromkeys(first, 0.0)) is None
+    assert same_ranks({"a": 1.0, "b": 2.0}, {"a": 1.0, "b": 2.0}) is None
+
+
+def several(rows: int, seed: int, order: int = 1) -> pl.DataFrame:
+    """The target depends on a, then b, then c; with order -1 on c, then b, then a."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((rows, 4))
+    y = x[:, :3] @ np.array([3, 1.2, 0.5])[::order] + 0.3 * rng.standard_normal(rows)
+    return pl.DataFrame({**dict(zip("abcd", x.T, strict=True)), "y": np.where(y > 0, "p", "q")})
+
+
+def test_importance_ranks_tell_other_reasons():
+    train, fresh, holdout = (several(800, seed) for seed in (1, 2, 3))
+    found = part(predict(train, fresh, holdout), "importance ranks")
+    assert found.value > 0.7
+    assert found.reference > 0.7
+    turned = predict(train, several(800, 2, order=-1), holdout)
+    assert part(turned, "importance ranks").value < found.value - 0.4
+    listed = turned.tables["importance"]
+    assert [row[0] for row in listed.rows][:3] == ["a", "b", "c"]
+    by_synthetic = sorted(listed.rows, key=lambda row: -row[1])
+    assert [row[0] for row in by_synthetic][:3] == ["c", "b", "a"]
+
+
+@pytest.mark.slow
+def test_adult_within_a_minute(real_data):
+    tables = [real_data(f"adult_{part}") for part in ("trn", "synthpop", "val")]
+    start = time.process_time()
+    found = predict(*tables, target="income", iterations=100)
+    assert time.process_time() - start < 60
+    assert found.value == pytest.approx(0.914, abs=0.005)
+    assert found.reference == pytest.approx(0.925, abs=0.005)
+    assert found.flagged
 
 
 def test_sizes_and_missing_targets_are_said():

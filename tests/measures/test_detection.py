@@ -10,23 +10,33 @@ from understudy.comparison import compare_tables
 from understudy.measures.boosting import auc
 from understudy.measures.features import features, groups
 from understudy.measures.fidelity.detection import detection
+from understudy.measures.fidelity.giveaways import (
+    Interplay,
+    Judge,
+    alone,
+    excesses,
+    in_words,
+    over_folds,
+)
 
 NAME = "fidelity.detection"
 
 
 def play(train, synthetic, holdout, **options):
-    return detection(compare_tables(train, synthetic, holdout), **{"iterations": 20, **options})
+    return detection(
+        compare_tables(train, synthetic, holdout), **{"iterations": 20, "folds": 3, **options}
+    )
 
 
 def test_fresh_rows_cannot_be_told():
-    found = play(people(600, 1), people(600, 2), people(600, 3))
+    found = play(people(400, 1), people(400, 2), people(400, 3))
     assert found.interval[0] < 0.5 < found.interval[1]
     assert not found.flagged
     assert found.reference == pytest.approx(0.5, abs=0.1)
 
 
 def test_a_copy_of_training_gets_the_reference():
-    train, holdout = people(600, 1), people(600, 3)
+    train, holdout = people(400, 1), people(400, 3)
     found = play(train, train.sample(fraction=1, shuffle=True, seed=1), holdout)
     assert found.value == found.reference
     assert found.value == pytest.approx(0.5, abs=0.1)
@@ -34,21 +44,21 @@ def test_a_copy_of_training_gets_the_reference():
 
 def test_a_copy_of_the_holdout_is_a_coin_and_not_less():
     """Were twins in different folds, the model would say the opposite of each."""
-    holdout = people(600, 3)
-    found = play(people(600, 1), holdout, holdout)
+    holdout = people(400, 3)
+    found = play(people(400, 1), holdout, holdout)
     assert found.value == pytest.approx(0.5, abs=0.02)
     assert not found.flagged
 
 
 def test_repeated_rows_do_not_give_themselves_away():
-    train, holdout = people(300, 1), people(900, 3)
-    repeated = train.sample(900, with_replacement=True, seed=1)
+    train, holdout = people(300, 1), people(600, 3)
+    repeated = train.sample(600, with_replacement=True, seed=1)
     assert play(train, repeated, holdout).value < 0.65
 
 
 def test_a_shifted_table_is_told_and_the_column_named():
-    made = people(600, 2).with_columns(age=pl.col("age") + 40)
-    found = play(people(600, 1), made, people(600, 3))
+    made = people(400, 2).with_columns(age=pl.col("age") + 40)
+    found = play(people(400, 1), made, people(400, 3))
     assert found.value > 0.9
     assert found.flagged
     assert found.p_value < 0.001
@@ -60,16 +70,88 @@ def test_a_broken_relation_is_told():
     rng = np.random.default_rng(1)
 
     def table(related: bool) -> pl.DataFrame:
-        a = rng.standard_normal(800)
+        a = rng.standard_normal(500)
         return pl.DataFrame({"a": a, "b": a if related else rng.permutation(a)})
 
     found = play(table(True), table(False), table(True))
     assert found.value > 0.9
+    together = next(part for part in found.parts if part.name == "a × b")
+    assert together.value > 0.2
+    assert "and by the combination of a and b" in found.note
+
+
+def test_columns_that_tell_by_themselves_are_no_combination():
+    """Two columns are shifted, and independent of each other."""
+    rng = np.random.default_rng(2)
+
+    def table(shift: float) -> pl.DataFrame:
+        return pl.DataFrame(
+            {"a": rng.normal(shift, 1, 500), "b": rng.normal(-shift, 1, 500), "c": rng.random(500)}
+        )
+
+    found = play(table(0), table(0.8), table(0))
+    assert found.flagged
+    assert {part.name for part in found.parts[:2]} == {"a", "b"}
+    assert not [part for part in found.parts if "×" in part.name]
+    assert "Mostly told apart by" in found.note
+    assert "combination" not in found.note
+
+
+def test_a_tree_and_a_forest_play_in_the_same_folds():
+    made = people(300, 2).with_columns(age=pl.col("age") + 40)
+    found = play(people(300, 1), made, people(300, 3))
+    models = {part.name: part for part in found.parts[-2:]}
+    assert set(models) == {"model: tree", "model: forest"}
+    for part in models.values():
+        assert part.value > 0.8
+        assert part.reference == pytest.approx(0.5, abs=0.12)
+        assert part.interval[0] < part.value < part.interval[1]
+
+
+def test_other_models_give_a_copy_of_training_the_reference_too():
+    train, holdout = people(200, 1), people(200, 3)
+    found = play(train, train, holdout)
+    assert [part.value == part.reference for part in found.parts[-2:]] == [True, True]
+    assert "told apart" not in found.note
+
+
+def test_what_is_lost_when_one_column_or_two_are_shuffled():
+    """A model that sees whether two signs agree: either shuffle loses all, and so do both."""
+
+    class Signs:
+        def decision_function(self, matrix):
+            return matrix[:, 0] * matrix[:, 1] + 0.0 * matrix[:, 2]
+
+    rng = np.random.default_rng(3)
+    matrix = rng.choice([-1.0, 1.0], (4000, 3))
+    judge = Judge(Signs(), matrix, matrix[:, 0] * matrix[:, 1] > 0)
+    lost = alone(judge, ("a", "b", "c"), np.random.default_rng(1))
+    assert lost["a"] == pytest.approx(0.5, abs=0.03)
+    assert lost["b"] == pytest.approx(0.5, abs=0.03)
+    assert lost["c"] == 0
+    needed = excesses(judge, ("a", "b", "c"), ["a", "b", "c"], np.random.default_rng(1))
+    assert needed["a", "b"] == pytest.approx(0.5, abs=0.05)
+    assert needed["a", "c"] == pytest.approx(0, abs=0.05)
+
+
+def test_a_pair_is_named_only_if_it_is_more_than_noise():
+    assert Interplay(("a", "b"), 0.02, 0.003).tells
+    assert not Interplay(("a", "b"), 0.02, 0.01).tells
+    assert not Interplay(("a", "b"), 0.004, 0.0).tells
+    folds = [{("a", "b"): 0.1, ("a", "c"): 0.0}, {("a", "b"): 0.3, ("a", "c"): 0.0}, {}]
+    found, other = over_folds(folds)
+    assert (found.names, other.names) == (("a", "b"), ("a", "c"))
+    assert found.value == pytest.approx(0.2)
+    assert found.error == other.error == pytest.approx(0.1 / np.sqrt(2))
+
+
+def test_no_single_column():
+    assert "No single column" in in_words({"a": 0.004, "b": 0.001}, ())
 
 
 def test_unequal_sizes_are_said():
-    found = play(people(300, 1), people(900, 2), people(300, 3))
-    assert "300 of 900 synthetic rows" in found.note
+    found = play(people(300, 1), people(600, 2), people(300, 3))
+    assert "300 of 600 synthetic rows" in found.note
     assert "option rows" in play(people(99, 1), people(90, 2), people(90, 3), rows=60).note
 
 
@@ -136,6 +218,6 @@ def test_intervals_cover_a_coin():
     covered = []
     for _ in range(300):
         tables = [pl.DataFrame(rng.standard_normal((200, 4)).round(1)) for _ in range(3)]
-        low, high = play(*tables, iterations=30).interval
+        low, high = play(*tables, iterations=30, folds=5).interval
         covered.append(low <= 0.5 <= high)
     assert 0.92 <= np.mean(covered) <= 0.99

@@ -18,6 +18,7 @@ FILE = click.Path(path_type=Path)
 DEFAULT_METHOD = "forest"  # synthesizers.DEFAULT, named here so that --help need not load it
 KEYS = "What an attacker knows; auto: as understudy keys proposes."
 SENSITIVE = "What must not be learnt; all: every column that is no key."
+FORMULA = "The analyst's own model, such as 'income ~ age + sex'; may be given again."
 seed = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 schema = click.option("--schema", type=FILE, help="A schema file with declared kinds.")
 quiet = click.option("--quiet", is_flag=True, help="Say nothing but errors.")

@@ -17,6 +17,7 @@ WRITE = "write NAME=PATH, such as cart=cart.csv"
 @click.option("--keys", callback=common.names, metavar="A,B", help=common.KEYS)
 @click.option("--sensitive", callback=common.names, metavar="C,D", help=common.SENSITIVE)
 @click.option("--target", metavar="COLUMN", help="What is to be predicted.")
+@click.option("--formula", multiple=True, metavar="Y ~ X", help=common.FORMULA)
 @click.option(
     "--measures",
     callback=common.names,
@@ -37,6 +38,7 @@ def command(
     keys: tuple[str, ...],
     sensitive: tuple[str, ...],
     target: str | None,
+    formula: tuple[str, ...],
     measures: tuple[str, ...],
     no_curve: bool,
     schema: Path | None,
@@ -62,6 +64,7 @@ def command(
             keys=keys,
             sensitive=sensitive,
             target=target,
+            formula=formula,
             measures=measures or None,
             options=common.parse_options(options),
             schema=schema,

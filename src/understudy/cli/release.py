@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     "--group", metavar="COLUMN", help="Keep the rows of one person or household together."
 )
 @click.option("--target", metavar="COLUMN", help="What is to be predicted.")
+@click.option("--formula", multiple=True, metavar="Y ~ X", help=common.FORMULA)
 @click.option("--keys", callback=common.names, metavar="A,B", help=common.KEYS)
 @click.option("--sensitive", callback=common.names, metavar="C,D", help=common.SENSITIVE)
 @click.option(
@@ -68,6 +69,7 @@ def command(
     holdout_share: float,
     group: str | None,
     target: str | None,
+    formula: tuple[str, ...],
     keys: tuple[str, ...],
     sensitive: tuple[str, ...],
     by: tuple[str, ...],
@@ -97,6 +99,7 @@ def command(
             holdout_share=holdout_share,
             group=group,
             target=target,
+            formula=formula,
             keys=keys,
             sensitive=sensitive,
             by=by,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.advisor import resolve
-from understudy.assessment import Assessment, check_holdout, measure_all
-from understudy.comparison import Comparison, Progress, silent
+from understudy.assessment import Assessment, check_holdout, how_made, markers_of, measure_all
+from understudy.comparison import Comparison, Made, Progress, silent
 from understudy.contest.differences import DECIDING, Difference, differences, spaced
 from understudy.contest.judgement import Judgement, judge
 from understudy.contest.plane import FLIPS, NO_PLANE, can_be_placed, flips, plane
@@ -15,6 +15,7 @@ from understudy.contest.result import Contest
 from understudy.engines import MemorySource
 from understudy.errors import OptionError
 from understudy.measures import choose
+from understudy.measures.utility.estimates import as_formulas, check_formulas
 from understudy.provenance import provenance
 from understudy.running import check_options
 from understudy.tables import Table
@@ -38,6 +39,7 @@ class _Ring:
         release: Table,
         options: Mapping[str, Mapping[str, Any]],
         progress: Progress = silent,
+        made: Made | None = None,
     ) -> Comparison:
         """Compare a release; codecs, and with them the codes of the real tables, are shared."""
         kept = _Shared(self._codecs)
@@ -48,6 +50,7 @@ class _Ring:
             self.holdout,
             options=options,
             progress=progress,
+            made=made,
             _kept=kept,
             **self.roles,
         )
@@ -81,6 +84,7 @@ def compare(
     keys: Sequence[str] | str = (),
     sensitive: Sequence[str] | str = (),
     target: str | None = None,
+    formula: Sequence[str] | str = (),
     measures: Iterable[str] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     schema: Any = None,
@@ -96,7 +100,7 @@ def compare(
         The rows that the generators saw, and fresh real rows that none of them saw.
     candidates : mapping of names to paths or frames
         One release each.
-    keys, sensitive, target, measures, options, schema, seed, progress
+    keys, sensitive, target, formula, measures, options, schema, seed, progress
         As for ``assess``. Three-way fidelity and the share closer to training are always measured:
         they decide.
     curve : bool
@@ -115,7 +119,9 @@ def compare(
     """
     if not candidates:
         raise OptionError("there is no candidate", hint='give at least one: {"cart": table}')
-    chosen = choose(None if measures is None else [*measures, *DECIDING])
+    formulas = as_formulas(formula)
+    wanted = None if measures is None else [*measures, *DECIDING]
+    chosen = choose(wanted, given=["formula"] if formulas else ())
     options = options or {}
     check_options(options)
     real = Table.of(train, schema, name="training table").with_rows()
@@ -126,8 +132,15 @@ def compare(
         name: Table.of(table, real.schema, name=f"candidate '{name}'").with_rows()
         for name, table in candidates.items()
     }
+    check_formulas(formulas, real.schema.modelled)
     known, learnt, _ = resolve(real, keys, sensitive)
-    roles = {"keys": known, "sensitive": learnt, "target": target, "seed": seed}
+    roles = {
+        "keys": known,
+        "sensitive": learnt,
+        "target": target,
+        "formula": formulas,
+        "seed": seed,
+    }
     ring = _Ring(MemorySource(real), None if fresh is None else MemorySource(fresh), roles)
     start = time.perf_counter()
     first = ring.comparison(next(iter(tables.values())), options, progress)
@@ -135,7 +148,7 @@ def compare(
     assessments, order = {}, {}
     for number, (name, table) in enumerate(tables.items(), start=1):
         step = _numbered(progress, f"candidate {number} of {len(tables)}")
-        comparison = ring.comparison(table, options, step)
+        comparison = ring.comparison(table, options, step, how_made(markers_of(candidates[name])))
         findings, seconds = measure_all(comparison, chosen, fresh=is_fresh)
         told = {**provenance(comparison), **checked, "seconds": seconds}
         assessments[name] = Assessment(tuple(findings), told)

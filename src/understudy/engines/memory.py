@@ -16,7 +16,7 @@ from understudy.coding import Codec, Coded
 from understudy.engines.source import Moments
 from understudy.errors import DataError
 from understudy.schema import Schema, labels, near, same_level
-from understudy.tables import Condition, Table
+from understudy.tables import Condition, Table, free_name
 
 if TYPE_CHECKING:
     from understudy.kernels.neighbors import HammingNeighbors
@@ -47,7 +47,7 @@ class MemorySource:
     def levels(self, name: str) -> Mapping[str, int]:
         """Count the levels of a column."""
         if ("levels", name) not in self._kept:
-            found = self.table.values(name).labels.drop_nulls().value_counts()
+            found = self.table.values(name).labels.drop_nulls().alias("level").value_counts()
             self._kept["levels", name] = dict(sorted(found.iter_rows()))
         made: Mapping[str, int] = self._kept["levels", name]
         return made
@@ -109,11 +109,12 @@ class MemorySource:
         """Count the rows equal to each of those given."""
         if "rows" not in self._kept:
             self._kept["rows"] = self.rows()
-        own = self._kept["rows"].group_by(rows.columns).len("copies")
+        count = free_name("copies", rows.columns)
+        own = self._kept["rows"].group_by(rows.columns).len(count)
         joined = rows.join(
             own, on=rows.columns, how="left", nulls_equal=True, maintain_order="left"
         )
-        made: NDArray[np.int64] = joined["copies"].fill_null(0).cast(pl.Int64).to_numpy()
+        made: NDArray[np.int64] = joined[count].fill_null(0).cast(pl.Int64).to_numpy()
         return made
 
     def nearest(self, queries: Coded, *, cap: int = 20) -> "HammingNeighbors":

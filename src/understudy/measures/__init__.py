@@ -6,7 +6,17 @@ from typing import Any, Protocol, cast
 from understudy.comparison import Comparison
 from understudy.errors import OptionError
 from understudy.findings import Card, Finding
-from understudy.measures.fidelity import columns, correlation, detection, marginals, moments
+from understudy.measures.fidelity import (
+    columns,
+    correlation,
+    detection,
+    interval_overlap,
+    marginals,
+    missingness,
+    moments,
+    normalized_kl,
+    propensity,
+)
 from understudy.measures.privacy import (
     adversary,
     attribution,
@@ -17,10 +27,11 @@ from understudy.measures.privacy import (
     inference,
     linkability,
     matching,
+    membership,
     radius,
     singling_out,
 )
-from understudy.measures.utility import classification
+from understudy.measures.utility import classification, estimates, regression
 from understudy.schema import near
 
 
@@ -42,8 +53,14 @@ _ALL: tuple[Callable[..., Finding], ...] = (
     columns.relative_entropy,
     moments.moments,
     correlation.correlation,
+    missingness.missingness,
+    normalized_kl.normalized_kl,
+    interval_overlap.interval_overlap,
+    propensity.propensity,
     detection.detection,
+    regression.regression,
     classification.classification,
+    estimates.estimates,
     identical_matches.identical_matches,
     closest_record.closest_record,
     distances.neighbour_ratio,
@@ -58,6 +75,7 @@ _ALL: tuple[Callable[..., Finding], ...] = (
     singling_out.singling_out,
     linkability.linkability,
     inference.attribute_inference,
+    membership.membership,
 )
 
 MEASURES: dict[str, Measure] = {m.card.name: m for m in cast("tuple[Measure, ...]", _ALL)}
@@ -66,8 +84,8 @@ MEASURES: dict[str, Measure] = {m.card.name: m for m in cast("tuple[Measure, ...
 def choose(wanted: Iterable[str] | None = None, *, given: Iterable[str] = ()) -> list[str]:
     """Turn names, prefixes and ``all`` into names of measures, in the order of ``MEASURES``.
 
-    Without a wish: all that need no role of columns (keys, sensitive, target) but those given,
-    and no generator.
+    Without a wish: all that need no role of columns (keys, sensitive, target), no formula but
+    those given, and no generator.
 
     Examples
     --------
@@ -75,7 +93,7 @@ def choose(wanted: Iterable[str] | None = None, *, given: Iterable[str] = ()) ->
     ['fidelity.moments', 'privacy.too_close']
     """
     if wanted is None:
-        absent = {"keys", "sensitive", "target", "fit"} - set(given)
+        absent = {"keys", "sensitive", "target", "formula", "fit"} - set(given)
         return [name for name, m in MEASURES.items() if not absent & set(m.card.needs)]
     chosen: set[str] = set()
     for wish in wanted:

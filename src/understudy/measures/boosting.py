@@ -29,8 +29,33 @@ def boosted(
         categorical_features=is_category if is_category.any() else None,
         random_state=0,
     )
+    return model.fit(_without_empty(rows), labels)
+
+
+def boosted_numbers(
+    rows: NDArray[np.float64],
+    numbers: NDArray[np.float64],
+    is_category: NDArray[np.bool_],
+    *,
+    iterations: int,
+) -> Any:
+    """Fit the same boosting to numbers, by least squares."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    model = HistGradientBoostingRegressor(
+        max_iter=iterations,
+        early_stopping=False,
+        l2_regularization=1.0,
+        categorical_features=is_category if is_category.any() else None,
+        random_state=0,
+    )
+    return model.fit(_without_empty(rows), numbers)
+
+
+def _without_empty(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Put 0 into features that are missing everywhere, which boosting does not take."""
     empty = np.isnan(rows).all(axis=0)
-    return model.fit(np.where(empty, 0.0, rows) if empty.any() else rows, labels)
+    return np.where(empty, 0.0, rows) if empty.any() else rows
 
 
 def one_by_one(work: Callable[[int], T], times: int, progress: Progress, label: str) -> Iterator[T]:

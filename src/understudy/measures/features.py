@@ -103,8 +103,8 @@ def draw(features: Features, table: Which, rows: int, rng: np.random.Generator) 
 
 def _by_frequency(texts: pl.Series) -> tuple[Matrix, int]:
     """Number the levels of a column, the most frequent first."""
-    counts = texts.drop_nulls().value_counts(name="times")
-    levels = counts.sort(["times", texts.name], descending=[True, False])[texts.name]
+    counts = texts.drop_nulls().alias("level").value_counts(name="times")
+    levels = counts.sort(["times", "level"], descending=[True, False])["level"]
     ranks = pl.Series(np.arange(len(levels), dtype=np.float64))
     codes = texts.replace_strict(levels, ranks, default=None, return_dtype=pl.Float64)
     made: Matrix = codes.fill_null(float("nan")).to_numpy()

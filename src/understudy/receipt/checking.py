@@ -128,7 +128,7 @@ def _again(
 ) -> tuple[Assessment, list[dict[str, Any]]]:
     """Assess and judge as the receipt says."""
     before = receipt.assessment["provenance"]
-    more = {"by": before["by"]} if "by" in before else {}
+    more = {name: before[name] for name in ("by", "formula", "fit") if name in before}
     result = assess(
         tables["train"][0],
         tables["synthetic"],

@@ -11,13 +11,14 @@ from understudy.advisor import ALL, AUTO, as_names
 from understudy.comparison import compare_tables
 from understudy.errors import OptionError
 from understudy.measures import MEASURES, choose
+from understudy.measures.utility.estimates import check_formulas
 from understudy.running import SMALLEST, check_options, subgroups
 from understudy.schema import Schema, dumps, near
 from understudy.schema import read as read_schema
 from understudy.synthesizers import SYNTHESIZERS, synthesizer
 from understudy.tables import FORMATS, check_writable
 
-ROLES = ("keys", "sensitive", "target", "fit")
+ROLES = ("keys", "sensitive", "target", "formula", "fit")
 EXTENSIONS = {".txt": ".csv", ".xls": ".xlsx"}
 
 
@@ -78,6 +79,7 @@ def extension_like(real: Any) -> str:
 def check_columns(plan: Mapping[str, Any], schema: Schema) -> None:
     """Refuse roles of columns that are not there, or that training does not model."""
     words = {"keys": [AUTO], "sensitive": [ALL]}
+    check_formulas(plan.get("formula", ()), schema.modelled)
     for role in ("target", "by", "keys", "sensitive"):
         if plan[role] == words.get(role):
             continue

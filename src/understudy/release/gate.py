@@ -14,6 +14,7 @@ from understudy.assessment import Assessment
 from understudy.comparison import Progress, silent
 from understudy.errors import OptionError, UnderstudyError
 from understudy.measures import MEASURES
+from understudy.measures.utility.estimates import as_formulas
 from understudy.release import asked, folders, stages
 from understudy.release import plan as plans
 from understudy.release.stages import Work
@@ -51,6 +52,7 @@ def release(
     holdout_share: float = 0.5,
     group: str | None = None,
     target: str | None = None,
+    formula: Sequence[str] | str = (),
     keys: Sequence[str] | str = (),
     sensitive: Sequence[str] | str = (),
     by: str | Sequence[str] | None = None,
@@ -79,6 +81,7 @@ def release(
     group : name of a column, optional
         Rows with one value of it (a person, a household) stay in one part.
     target, keys, sensitive, by : names of columns
+    formula : str, or several
         As in ``assess``; to ``by`` come the columns that rules of the policy name.
     measures : names, prefixes or "all", optional
         All that need no more than what is given, if not given.
@@ -108,6 +111,7 @@ def release(
     given = {name: dict(values) for name, values in (options or {}).items()}
     asked.check_method(method, given, rows, replicates)
     taken = take_in(real, "real table")
+    formulas = as_formulas(formula)
     wanted = {
         "policy": Path(policy).read_text(encoding="utf-8"),
         "method": method,
@@ -120,13 +124,14 @@ def release(
         "sensitive": list(as_names(sensitive)),
         "by": asked.level_columns(by, rules),
         "measures": asked.chosen_measures(
-            measures, rules, target=target, keys=keys, sensitive=sensitive
+            measures, rules, target=target, formula=formulas, keys=keys, sensitive=sensitive
         ),
         "options": given,
         "schema": asked.schema_text(schema),
         "extension": asked.extension_like(real),
         "steward": str(steward.absolute()),
         "seed": seed,
+        **({"formula": list(formulas)} if formulas else {}),  # plans made before have none
     }
     with folders.alone(out, steward):
         unfinished = folders.unfinished(steward)

@@ -120,6 +120,7 @@ def judge(work: Work, progress: Progress) -> None:
         keys=plan["keys"],
         sensitive=plan["sensitive"],
         target=plan["target"],
+        formula=plan.get("formula", ()),
         by=plan["by"],
         measures=plan["measures"],
         options={name: given for name, given in plan["options"].items() if name in MEASURES},

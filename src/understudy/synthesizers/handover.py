@@ -84,8 +84,11 @@ class Release:
             if save is not None:
                 self.made.write(files.add(save))
             for number, path in enumerate(outputs):
-                inside = replace(marker, replicate=number + 1).to_json()
                 batches = self.batches(number)
+                # a replacement is fitted when its first batch is asked for
+                models = tuple(getattr(method, "methods_", ()))
+                marker = replace(marker, proper=self.made.is_proper, models=models)
+                inside = replace(marker, replicate=number + 1).to_json()
                 write_batches(batches, files.add(path), like=path, metadata={KEY: inside})
             if note is not None:
                 names = tuple(path.name for path in outputs)

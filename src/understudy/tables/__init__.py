@@ -3,7 +3,7 @@
 from understudy.tables.conditions import Condition
 from understudy.tables.files import FORMATS, format_of, read_file
 from understudy.tables.formulas import without_formulas
-from understudy.tables.frames import Taken, take_in
+from understudy.tables.frames import Taken, free_name, take_in
 from understudy.tables.markers import Marker, read_marker, sidecar
 from understudy.tables.output import (
     OWNER,
@@ -27,6 +27,7 @@ __all__ = [
     "WholeFiles",
     "check_writable",
     "format_of",
+    "free_name",
     "holdout_rows",
     "names_of",
     "read_file",

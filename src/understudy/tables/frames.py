@@ -4,7 +4,7 @@ pandas, polars, pyarrow and anything with an Arrow stream come in without being 
 goes back is of the same kind, with the same types and the same order of columns.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -24,6 +24,22 @@ from understudy.tables.files import no_repeats, read_file
 GiveBack = Callable[[pl.DataFrame], Any]
 
 
+def as_it_is(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give a polars frame back as it is."""
+    return frame
+
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """Lengthen a name until no column is called so.
+
+    Examples
+    --------
+    >>> free_name("copies", ["age", "copies"])
+    'copies_'
+    """
+    return name if name not in taken else free_name(f"{name}_", taken)
+
+
 @dataclass(frozen=True)
 class Taken:
     """A frame as polars, what to call it in messages, and how to give the same kind back."""
@@ -39,7 +55,7 @@ def take_in(data: Any, name: str = "table") -> Taken:
     if isinstance(data, str | Path):
         path = Path(data)
         frame = read_file(path)
-        return Taken(frame, str(data), lambda out: out, is_text_file=_all_text(frame))
+        return Taken(frame, str(data), as_it_is, is_text_file=_all_text(frame))
     if isinstance(data, nw.DataFrame | nw.LazyFrame):
         data = data.to_native()
     if isinstance(data, pl.LazyFrame):
@@ -53,7 +69,7 @@ def take_in(data: Any, name: str = "table") -> Taken:
         no_repeats(data.column_names, name)
         return _checked(pl.DataFrame(data), name, _to_pyarrow(data))
     if hasattr(data, "__arrow_c_stream__"):
-        return _checked(pl.DataFrame(data), name, lambda out: out)
+        return _checked(pl.DataFrame(data), name, as_it_is)
     raise DataError(
         f"{name}: an object of type {type(data).__name__} is not a table",
         hint="give a path, a pandas or polars DataFrame, or a pyarrow Table",

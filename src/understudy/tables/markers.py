@@ -27,7 +27,8 @@ NUMBERED = re.compile(r"_\d+((?:\.\w+){1,2})$")
 class Marker:
     """That a table is synthetic, and how it was made.
 
-    ``epsilon`` is what all files of the release together spent, where a method claims one.
+    ``epsilon`` is what all files of the release together spent, where a method claims one;
+    ``proper`` that every replicate has a model of its own draw, and ``models`` the column methods.
 
     Examples
     --------
@@ -46,6 +47,8 @@ class Marker:
     replicates: int = 1
     files: tuple[str, ...] = ()
     epsilon: float | None = None
+    proper: bool = False
+    models: tuple[str, ...] = ()
     version: str = __version__
 
     def to_json(self) -> str:
@@ -64,7 +67,8 @@ class Marker:
             facts = {name: value for name, value in plain.items() if name in known}
             if not _is_epsilon(facts.get("epsilon")):
                 facts["epsilon"] = None
-            for name in ("replaced", "files"):
+            facts["proper"] = facts.get("proper") is True
+            for name in ("replaced", "files", "models"):
                 facts[name] = tuple(str(value) for value in facts.get(name, ()))
             return cls(**facts)
         except (ValueError, KeyError, TypeError):

@@ -10,7 +10,7 @@ import polars as pl
 
 from understudy.errors import DataError
 from understudy.schema import Schema, Values, infer, near, read, read_values
-from understudy.tables.frames import GiveBack, Taken, take_in
+from understudy.tables.frames import GiveBack, Taken, as_it_is, take_in
 
 CASTS = {"integer": pl.Int64, "float": pl.Float64}
 
@@ -29,7 +29,7 @@ class Table:
     frame: pl.DataFrame
     schema: Schema
     name: str = "table"
-    give_back: GiveBack = lambda out: out
+    give_back: GiveBack = as_it_is
 
     @classmethod
     def of(

@@ -108,9 +108,7 @@ def _compare(
 ) -> Finding:
     distance = card.name.removeprefix("fidelity.")
     codec = comparison.codec(bins=bins, levels=levels)
-    histograms = comparison.once(
-        ("histograms", bins, levels), lambda: _histograms(comparison, codec)
-    )
+    histograms = counted(comparison, bins, levels)
     value, reference = _mean_distance(histograms, distance, _scale(comparison, distance))
     draws = _redraw(comparison, codec, distance, resamples)
     top = math.inf if distance == "relative_entropy" else 1.0
@@ -137,6 +135,12 @@ def _compare(
 NO_HOLDOUT = (
     "No holdout was given, so there is no reference: what fresh real rows would get is not known."
 )
+
+
+def counted(comparison: Comparison, bins: int, levels: int) -> Histograms:
+    """Count every column of all tables, once."""
+    codec = comparison.codec(bins=bins, levels=levels)
+    return comparison.once(("histograms", bins, levels), lambda: _histograms(comparison, codec))
 
 
 def _histograms(comparison: Comparison, codec: Codec) -> Histograms:
@@ -174,6 +178,16 @@ def _mean_distance(
 
 def _redraw(comparison: Comparison, codec: Codec, distance: str, times: int) -> NDArray[np.float64]:
     """Give the difference to the reference when all rows are drawn again, time after time."""
+    scale = _scale(comparison, distance)
+    differences = []
+    for histograms in redrawn(comparison, codec, times):
+        value, reference = _mean_distance(histograms, distance, scale)
+        differences.append(value - (reference or 0.0))
+    return np.array(differences)
+
+
+def redrawn(comparison: Comparison, codec: Codec, times: int) -> list[Histograms]:
+    """Count the columns again with the rows of all tables drawn again, time after time, once."""
     if times < 2:
         raise OptionError(f"resamples = {times}", hint="use at least 2")
 
@@ -184,13 +198,7 @@ def _redraw(comparison: Comparison, codec: Codec, distance: str, times: int) -> 
             comparison.progress("fidelity by column", number, times)
         return drawn
 
-    drawn = comparison.once(("redrawn", id(codec), times), redraw)
-    scale = _scale(comparison, distance)
-    differences = []
-    for histograms in drawn:
-        value, reference = _mean_distance(histograms, distance, scale)
-        differences.append(value - (reference or 0.0))
-    return np.array(differences)
+    return comparison.once(("redrawn", id(codec), times), redraw)
 
 
 def _parts(

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from understudy.comparison import Comparison
 from understudy.findings import LEVEL, Card, Finding, Part, described, wilson
+from understudy.tables import free_name
 
 CARD = Card(
     name="privacy.identical_matches",
@@ -30,9 +31,10 @@ CARD = Card(
 def identical_matches(comparison: Comparison, *, permutations: int = 2000) -> Finding:
     """Share of synthetic rows that equal a training row."""
     rows = comparison.rows("synthetic")
-    distinct = rows.group_by(rows.columns, maintain_order=True).len("times")
-    times = distinct["times"].to_numpy().astype(np.int64)
-    distinct = distinct.drop("times")
+    count = free_name("times", rows.columns)
+    distinct = rows.group_by(rows.columns, maintain_order=True).len(count)
+    times = distinct[count].to_numpy().astype(np.int64)
+    distinct = distinct.drop(count)
     in_train = comparison.copies("train", distinct)
     hits, total = int(times[in_train > 0].sum()), rows.height
     value = hits / total

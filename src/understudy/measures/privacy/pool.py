@@ -72,7 +72,8 @@ def swap_labels(
     made = np.empty((times, len(is_train)), bool)
     if group:
         of_row = groups(comparison, group, pool_order)
-        first = np.unique(of_row, return_index=True)[1]
+        # of some rows only, the numbers have gaps
+        _, first, of_row = np.unique(of_row, return_index=True, return_inverse=True)
         by_group = is_train[first]
         if not np.array_equal(by_group[of_row], is_train):
             raise OptionError(

@@ -1,10 +1,13 @@
 """The published figures, as they are printed."""
 
 import json
+import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 FIGURES = ("MAE", "MAPE", "R2")
 
@@ -36,8 +39,11 @@ def printed(value: float, digits: int) -> str:
     --------
     >>> printed(0.4996, 2), printed(16.6, 2), printed(-0.00110, 4)
     ('0.5', '16.6', '-0.0011')
+    >>> printed(195.67, 0)
+    '196'
     """
-    return repr(round(value, digits) + 0.0)
+    rounded = round(value, digits) + 0.0
+    return repr(rounded) if digits else f"{rounded:.0f}"
 
 
 def published(row: dict[str, Any], figure: str) -> list[str]:
@@ -46,10 +52,14 @@ def published(row: dict[str, Any], figure: str) -> list[str]:
     return list(found)
 
 
-def computed(row: dict[str, Any], figure: str) -> list[str]:
-    """Give what was computed, with as many digits as the paper has."""
+def computed(row: dict[str, Any], figure: str, *, correct: bool = False) -> list[str]:
+    """Give what was computed, with as many digits as the paper has.
+
+    ``correct`` asks for what the scaler of training gives, where there is that.
+    """
     digits = expected().digits[row["table"]][figure]
-    made = [row[figure]["mean"], row[figure]["spread"]]
+    found = (row["correct"] if correct else row)[figure]
+    made = [found["mean"], found["spread"]]
     return [printed(value, digits) for value in made if value is not None]
 
 
@@ -59,9 +69,31 @@ def misprinted(row: dict[str, Any], figure: str) -> bool:
     return figure in known and computed(row, figure)[0] == known[figure]
 
 
+def by_seed(row: dict[str, Any], figure: str) -> bool:
+    """Tell whether the printed mean and spread are what another seed may well give.
+
+    They lie within the interval of 95 % for one more draw like those computed, or print like
+    its ends.
+    """
+    several = np.array(row.get("seeds", {}).get(figure, []))
+    wanted = published(row, figure)
+    if len(several) < 2 or len(wanted) != several.shape[1]:
+        return False
+    from scipy.stats import t
+
+    number = len(several)
+    factor = float(t.ppf(0.975, number - 1)) * math.sqrt(1 + 1 / number)
+    half = (
+        factor * several.std(axis=0, ddof=1)
+        + 0.5 * 10.0 ** -expected().digits[row["table"]][figure]
+    )
+    apart = np.abs(np.array([float(x) for x in wanted]) - several.mean(axis=0))
+    return bool((apart <= half).all())
+
+
 def differing(row: dict[str, Any]) -> list[str]:
-    """Name the figures of a row that differ from the printed ones."""
-    return [figure for figure in FIGURES if not _same(row, figure)]
+    """Name the figures of a row that differ from the printed ones; what is not printed does not."""
+    return [figure for figure in FIGURES if published(row, figure) and not _same(row, figure)]
 
 
 def _same(row: dict[str, Any], figure: str) -> bool:

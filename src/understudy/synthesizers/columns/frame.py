@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from understudy.comparison import Progress
 from understudy.engines import MemorySource
@@ -19,6 +20,7 @@ from understudy.errors import DataError, OptionError
 from understudy.schema import Schema, near, read_values
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.columns import COLUMN_METHODS, KEEP, Settings
+from understudy.synthesizers.columns.chances import KNOWN, log_chances
 from understudy.synthesizers.columns.given import Given
 from understudy.synthesizers.columns.models import (
     ColumnModel,
@@ -27,7 +29,7 @@ from understudy.synthesizers.columns.models import (
     fit_model,
     rebuild,
 )
-from understudy.synthesizers.columns.plan import Plan, Wishes
+from understudy.synthesizers.columns.plan import Plan, Wishes, methods_of
 from understudy.synthesizers.columns.variables import Variable
 from understudy.synthesizers.model_file import State
 from understudy.tables import Table
@@ -45,6 +47,7 @@ class Frame:
     keep: Sequence[str] = ()
     models_: list[ColumnModel] = field(init=False, repr=False, default_factory=list)
     schema_: Schema = field(init=False, repr=False)
+    methods_: tuple[str, ...] = field(init=False, repr=False, default=())
 
     card: ClassVar[MethodCard]
 
@@ -81,6 +84,7 @@ class Frame:
         places = {name: place for place, name in enumerate(plan.order)}
         matrix = np.empty((table.height, len(places)), order="F")
         self.models_, self.schema_ = [], table.schema
+        self.methods_ = tuple(sorted({*plan.methods.values()} - {KEEP}))
         for name, place in places.items():
             how = COLUMN_METHODS[plan.methods[name]]
             variable = Variable.fit(
@@ -179,6 +183,17 @@ class Frame:
         if numbers is not None:
             numbers[rest] = drawn
         return codes, numbers
+
+    def knows_chances(self, schema: Schema) -> bool:
+        """Whether rows have a known chance, the same for every fit to one table."""
+        used = set(methods_of(self.wishes(), schema).values())
+        return not (self.proper or self.smooth or self.keep) and used <= set(KNOWN)
+
+    def log_likelihood(self, rows: Table) -> NDArray[np.float64] | None:
+        """Give the log of each row's chance under this fit; none where it is not known."""
+        if any(model.is_kept for model in self.models_):
+            return None
+        return log_chances(self.models_, rows, self.settings(), self._given)
 
     def state(self) -> State:
         """Give the models of the columns."""

@@ -1,0 +1,253 @@
+"""Design: the same columns of numbers for the real tables and the synthetic ones.
+
+Levels are those that five or more training rows have; treatment coding against the most frequent
+one. All others, those that only a synthetic table has among them, are one level.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.comparison import Comparison
+from understudy.engines import Source
+from understudy.errors import DataError
+from understudy.measures.pictures import K
+from understudy.measures.utility.estimates.formula import Factor, Formula
+from understudy.schema.columns import MICROSECONDS
+
+Floats = NDArray[np.float64]
+OTHERS = "(all others)"
+INTERCEPT = "(intercept)"
+YEAR = 365.25 * MICROSECONDS["day"]
+FAMILIES = ("linear", "logistic", "poisson")
+
+
+class Impossible(DataError):
+    """A model that cannot be fitted; the message says why."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of one table in which nothing is missing: response, design, and how many lack."""
+
+    response: Floats
+    design: Floats
+    left_out: int
+
+    def __len__(self) -> int:
+        return len(self.response)
+
+
+@dataclass(frozen=True)
+class Design:
+    """The model of a formula for every table: training, replicates, holdout."""
+
+    formula: Formula
+    family: str
+    names: tuple[str, ...]
+    train: Rows
+    synthetic: tuple[Rows, ...]
+    holdout: Rows | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Coding:
+    """The levels of a factor that are told apart, the one compared with first."""
+
+    levels: tuple[str, ...]
+    others: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The levels, the lumped one last."""
+        return (*self.levels, OTHERS) if self.others else self.levels
+
+    def codes(self, texts: pl.Series) -> NDArray[np.int64]:
+        """Number the levels; -1 is missing, or a level that is left out."""
+        other = len(self.levels) if self.others else -1
+        known = texts.replace_strict(
+            self.levels, range(len(self.levels)), default=other, return_dtype=pl.Int64
+        )
+        made: NDArray[np.int64] = known.set(texts.is_null(), -1).to_numpy()
+        return made
+
+
+def design(comparison: Comparison, formula: Formula, family: str, levels: int) -> Design:
+    """Turn all tables into numbers, as the formula says.
+
+    Parameters
+    ----------
+    family : {"auto", "linear", "logistic", "poisson"}
+    levels : int
+        At most so many levels of a factor are told apart.
+    """
+    tables = [comparison.train, *comparison.synthetic]
+    tables += [comparison.holdout] if comparison.holdout is not None else []
+    factors = formula.factors
+    categories = [f for f in factors if is_category(comparison, f)]
+    read = (formula.response, *categories)
+    texts = [source.rows().select({f.name for f in read}) for source in tables]
+    family, code, said = _response(comparison, formula.response, family, texts[0])
+    notes = [said]
+    codings: dict[Factor, Coding] = {}
+    for factor in categories:
+        codings[factor], said = _coding(factor, texts[0][factor.name], levels)
+        notes.append(said)
+    columns = _columns(formula, codings)
+    made = []
+    for source, frame in zip(tables, texts, strict=True):
+        codes = {f: coding.codes(frame[f.name]) for f, coding in codings.items()}
+        numbers = {f: _numbers(comparison, source, f) for f in factors if f not in codings}
+        response = (
+            _numbers(comparison, source, formula.response)
+            if code is None
+            else _event(code, frame[formula.response.name])
+        )
+        made.append(_rows(response, columns, codes, numbers))
+    fresh = made.pop() if comparison.holdout is not None else None
+    train, *synthetic = made
+    names = tuple(_name(column, codings) for column in columns)
+    return Design(
+        formula, family, names, train, tuple(synthetic), fresh, tuple(filter(None, notes))
+    )
+
+
+def is_category(comparison: Comparison, factor: Factor) -> bool:
+    """Whether a factor stands for levels."""
+    if factor.function:
+        return factor.function == "C"
+    return not comparison.schema[factor.name].is_numeric
+
+
+def _response(
+    comparison: Comparison, factor: Factor, family: str, texts: pl.DataFrame
+) -> tuple[str, Coding | None, str]:
+    """Choose the family; for a logistic one give the two levels, the event second."""
+    category = is_category(comparison, factor)
+    counts = _counts(texts[factor.name])
+    if not counts.height:
+        raise Impossible(f"The response {factor} is missing from every training row.")
+    shown = sorted(counts.filter(pl.col("times") >= K)["level"])
+    numeric = not np.isnan(_numbers(comparison, comparison.train, factor)).all()
+    if family == "auto":
+        family = "logistic" if category and (len(shown) <= 2 or not numeric) else "linear"
+    if family != "logistic":
+        if not numeric:
+            raise Impossible(
+                f"The response {factor} has no numbers in training: {family} needs them."
+            )
+        return family, None, ""
+    if factor.function in ("log", "number"):
+        raise Impossible(
+            f"A logistic model needs two levels: name {factor.name} without a function."
+        )
+    if len(shown) != 2:
+        many = {0: "no level", 1: "one class only"}.get(len(shown), f"{len(shown)} levels")
+        what = f"that {K} training rows or more have"
+        raise Impossible(
+            f"The response {factor} has {many} {what}: a logistic model needs two, another model "
+            "numbers (number(x))."
+        )
+    rest = len(counts) - 2
+    more = (
+        f" Rows with a level that fewer than {K} training rows have are left out." if rest else ""
+    )
+    return family, Coding(tuple(shown), False), f"The event is {factor} = {shown[1]!r}.{more}"
+
+
+def _event(coding: Coding, texts: pl.Series) -> Floats:
+    codes = coding.codes(texts).astype(float)
+    return np.where(codes < 0, np.nan, codes)
+
+
+def _numbers(comparison: Comparison, source: Source, factor: Factor) -> Floats:
+    """Give a factor as numbers: dates in years since 1970, logarithms above zero only."""
+    numbers = source.numbers(factor.name)
+    if comparison.schema[factor.name].kind == "date":
+        numbers = numbers / YEAR
+    if factor.function == "log":
+        numbers = np.where(numbers > 0, numbers, np.nan)
+        numbers = np.log(numbers)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def _counts(texts: pl.Series) -> pl.DataFrame:
+    """Count the levels, the most frequent first."""
+    counts = texts.drop_nulls().alias("level").value_counts(name="times")
+    return counts.sort(["times", "level"], descending=[True, False])
+
+
+def _coding(factor: Factor, texts: pl.Series, most: int) -> tuple[Coding, str]:
+    """Choose the levels that are told apart: frequent enough in training, the first the base."""
+    counts = _counts(texts)
+    kept = counts.filter(pl.col("times") >= K).head(most)
+    lumped = int(counts["times"].sum()) - int(kept["times"].sum())
+    coding = Coding(tuple(kept["level"]), lumped >= K)
+    if not coding.levels:
+        raise Impossible(f"The factor {factor} has no level that {K} training rows have.")
+    if len(coding.names) == 1 and counts.height == kept.height:
+        return coding, f"{factor} has one level only in training, so it has no coefficient."
+    if counts.height == kept.height:
+        return coding, ""
+    became = "are one level" if coding.others else "are left out with their rows"
+    why = f"fewer than {K} training rows have" + (
+        f", or beyond the {most} most frequent (option levels)," if kept.height == most else ""
+    )
+    return coding, f"{factor}: levels that {why} {became}."
+
+
+Column = tuple[tuple[Factor, int], ...]
+
+
+def _columns(formula: Formula, codings: Mapping[Factor, Coding]) -> list[Column]:
+    """List the columns, each a product of numbers and marks of levels.
+
+    A factor of levels leaves out its base where the term without the factor is in the model, as in
+    R; without an intercept, the first factor of levels takes its place.
+    """
+    columns: list[Column] = [()] if formula.intercept else []
+    present: set[frozenset[Factor]] = {frozenset(term) for term in formula.terms}
+    if formula.intercept:
+        present.add(frozenset())
+    for term in formula.terms:
+        choices: list[Sequence[tuple[Factor, int]]] = []
+        for factor in term:
+            if factor not in codings:
+                choices.append([(factor, -1)])
+                continue
+            rest = frozenset(term) - {factor}
+            first = 1 if rest in present else 0
+            if not rest:
+                present.add(rest)
+            choices.append([(factor, c) for c in range(first, len(codings[factor].names))])
+        columns += [tuple(some) for some in product(*choices)]
+    return columns
+
+
+def _name(column: Column, codings: Mapping[Factor, Coding]) -> str:
+    if not column:
+        return INTERCEPT
+    return ":".join(str(f) if c < 0 else f"{f}[{codings[f].names[c]}]" for f, c in column)
+
+
+def _rows(
+    response: Floats,
+    columns: Sequence[Column],
+    codes: Mapping[Factor, NDArray[np.int64]],
+    numbers: Mapping[Factor, Floats],
+) -> Rows:
+    whole = ~np.isnan(response)
+    for code in codes.values():
+        whole &= code >= 0
+    for number in numbers.values():
+        whole &= ~np.isnan(number)
+    made = np.ones((int(whole.sum()), len(columns)), order="F")
+    for place, column in enumerate(columns):
+        for factor, level in column:
+            made[:, place] *= numbers[factor][whole] if level < 0 else codes[factor][whole] == level
+    return Rows(response[whole], made, int((~whole).sum()))

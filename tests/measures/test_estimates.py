@@ -1,0 +1,389 @@
+"""utility.estimates: the analyst's own model on real and on synthetic rows."""
+
+import importlib
+import json
+import math
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+import understudy as us
+from understudy.comparison import Made, compare_tables
+from understudy.errors import OptionError
+from understudy.findings import Finding, Z
+from understudy.measures import MEASURES
+from understudy.running import run
+
+sm = pytest.importorskip("statsmodels.api")
+NAME = "utility.estimates"
+
+
+def draw(rows: int, seed: int, slope: float = 0.5) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    x, g = rng.normal(size=rows), rng.random(rows) < 0.4
+    y = 1 + slope * x - 0.7 * g + rng.normal(size=rows)
+    z = rng.random(rows) < 1 / (1 + np.exp(-0.8 * x - 0.5 * g))
+    visits = rng.poisson(np.exp(0.2 + 0.3 * x))
+    return pl.DataFrame(
+        {
+            "x": x,
+            "g": np.where(g, "b", "a"),
+            "y": y,
+            "z": np.where(z, "yes", "no"),
+            "visits": visits,
+        }
+    )
+
+
+def found(
+    train, synthetic, formula="y ~ x + g", holdout=None, made=None, aligned=False, **options
+) -> Finding:
+    formulas = (formula,) if isinstance(formula, str) else tuple(formula)
+    comparison = compare_tables(
+        train,
+        synthetic,
+        holdout,
+        formula=formulas,
+        made=made,
+        aligned=aligned,
+        options={NAME: options},
+    )
+    return run(MEASURES[NAME], comparison)
+
+
+@pytest.mark.parametrize(
+    ("formula", "family", "options"),
+    [
+        ("y ~ x + g", None, {}),
+        ("z ~ x + g", sm.families.Binomial(), {}),
+        ("visits ~ x + g", sm.families.Poisson(), {"family": "poisson"}),
+    ],
+)
+def test_estimates_are_those_of_statsmodels(formula, family, options):
+    train, synthetic = draw(500, 1), draw(400, 2)
+    result = found(train, synthetic, formula, rule="naive", **options)
+    for table, who in ((train, "train"), (synthetic, "synthetic")):
+        y = table[formula.split(" ~ ")[0]]
+        y = (y == "yes").to_numpy().astype(float) if y.dtype == pl.String else y.to_numpy()
+        x = np.column_stack([np.ones(len(y)), table["x"], table["g"] == "b"])
+        other = (sm.OLS(y, x) if family is None else sm.GLM(y, x, family=family)).fit()
+        parts = {p.name: p.more for p in result.parts}
+        for i, name in enumerate(["(intercept)", "x", "g[b]"]):
+            near = {"rel": 1e-5} if who == "synthetic" else {"abs": 0.06 * other.bse[i]}
+            assert parts[name][f"{who}_estimate"] == pytest.approx(other.params[i], **near)
+            near = {"rel": 1e-5 if who == "synthetic" else 0.005}
+            assert parts[name][f"{who}_error"] == pytest.approx(other.bse[i], **near)
+
+
+def test_value_by_hand():
+    """The overlap of the naive intervals of a mean: y ~ 1."""
+    train, synthetic = draw(300, 1), draw(200, 2)
+    result = found(train, synthetic, "y ~ 1", rule="naive")
+    (part, *_) = result.parts
+    more = part.more
+    real = (more["train_estimate"], 1.96793 * more["train_error"])  # t with 299
+    other = (synthetic["y"].mean(), Z * synthetic["y"].std() / math.sqrt(200))
+    low = max(real[0] - real[1], other[0] - other[1])
+    high = min(real[0] + real[1], other[0] + other[1])
+    expected = (high - low) / 4 * (1 / real[1] + 1 / other[1])
+    assert result.value == part.value == pytest.approx(expected, rel=1e-5)
+    assert part.more["width_ratio"] == pytest.approx(other[1] / real[1], rel=1e-5)
+    apart = (other[0] - real[0]) / more["train_error"]
+    assert part.more["standardised_difference"] == pytest.approx(apart, rel=1e-5)
+    assert result.reference is None
+    assert "holdout" in result.note
+
+
+def test_a_copy_agrees_and_a_broken_slope_is_flagged():
+    train, holdout = draw(2000, 1), draw(2000, 2)
+    copy = found(train, train, holdout=holdout, rule="naive")
+    assert copy.value > 0.97
+    assert not copy.flagged
+    broken = found(train, draw(2000, 3, slope=-0.5), holdout=holdout)
+    assert broken.flagged
+    x = next(p for p in broken.parts if p.name == "x")
+    assert x.value == 0
+    assert x.reference > 0.3
+    shares = {p.name: p.value for p in broken.parts}
+    assert shares["(same sign)"] == pytest.approx(2 / 3)
+    assert shares["(same significance)"] == 1
+    row = next(r for r in broken.tables["estimates"].rows if r[1] == "x")
+    assert row[-2:] == ("no", "yes")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rows", "fresh", "m"), [(400, 400, 1), (200, 800, 1), (800, 200, 1), (200, 400, 2)]
+)
+def test_the_reference_is_what_fresh_rows_get_whatever_the_sizes(rows, fresh, m):
+    """Mean of value and of reference over draws in which the release is fresh rows."""
+    times = 200
+    values, references = [], []
+    for seed in range(times):
+        first = 1000 + 10 * seed
+        tables = [draw(rows, first + 2 + i) for i in range(m)]
+        one = found(
+            draw(400, first), tables, holdout=draw(fresh, first + 1), rule="simple", resamples=2
+        )
+        values.append(one.value)
+        references.append(one.reference)
+    error = np.std(np.subtract(values, references), ddof=1) / math.sqrt(times)
+    assert error < 0.015
+    assert abs(np.mean(values) - np.mean(references)) < 3.3 * error
+
+
+MADE = {
+    "simple": Made("sequential", models=("linear",)),
+    "proper": Made("sequential", proper=True, models=("linear",)),
+    "partially": Made("sequential", partial=True, models=("linear",)),
+}
+
+
+@pytest.mark.parametrize("rule", MADE)
+def test_the_rule_follows_from_how_the_release_was_made(rule):
+    train, tables = draw(200, 1), [draw(200, 2), draw(200, 3)]
+    result = found(train, tables, made=MADE[rule])
+    assert f"Rule {rule}:" in result.note
+    assert "Warning" not in result.note
+    assert result == found(train, tables, made=MADE[rule])
+    errors = [p.more.get("synthetic_error") for p in result.parts]
+    assert errors == [p.more.get("synthetic_error") for p in found(train, tables, rule=rule).parts]
+
+
+def test_one_partially_synthetic_table_is_read_by_the_simple_rule():
+    result = found(draw(200, 1), draw(200, 2), made=MADE["partially"])
+    assert "Rule simple:" in result.note
+    assert "upper bound" in result.note
+    train = draw(200, 1)
+    marked = found(train, [train, train], aligned=True)
+    assert "Rule partially:" in marked.note
+
+
+def test_nothing_said_is_assumed_and_said():
+    result = found(draw(200, 1), draw(200, 2))
+    assert "Rule simple:" in result.note
+    assert "assumed" in result.note
+    assert "Warning:" in result.note
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        Made("forest"),
+        Made("cart", models=("cart",)),
+        Made("sequential", models=("linear", "random_forest")),
+        Made("independent"),
+        Made("copula"),
+        Made("sequential"),
+    ],
+)
+def test_generators_for_which_the_rules_fail_or_are_untried_carry_a_warning(made):
+    note = found(draw(200, 1), draw(200, 2), made=made).note
+    assert "Warning:" in note
+    untried = made in (Made("copula"), Made("sequential"))
+    assert untried == ("has not been measured" in note)
+    assert untried != ("covered a coefficient" in note)
+
+
+def test_a_negative_variance_is_replaced_and_said():
+    same = draw(200, 2)
+    result = found(draw(200, 1), [same, same], rule="fully")
+    assert "T_f was not above zero for 3 of 3" in result.note
+    naive = found(draw(200, 1), [same, same], rule="naive")
+    assert [p.value for p in result.parts] == [p.value for p in naive.parts]
+
+
+def test_the_printed_freedom_widens_intervals():
+    train, tables = draw(200, 1), [draw(200, 2), draw(200, 3)]
+    reiter = found(train, tables, rule="partially").parts[1].more["width_ratio"]
+    printed = found(train, tables, rule="partially", printed=True).parts[1].more["width_ratio"]
+    assert printed > reiter
+
+
+def test_rules_for_several_tables_need_them():
+    result = found(draw(200, 1), draw(200, 2), rule="fully")
+    assert result.status == "not_applicable"
+    assert "two synthetic tables" in result.note
+
+
+def test_several_formulas_are_averaged():
+    train, synthetic, holdout = (draw(300, seed) for seed in (1, 2, 3))
+    one = found(train, synthetic, "y ~ x", holdout)
+    two = found(train, synthetic, "z ~ x + g", holdout)
+    both = found(train, synthetic, ["y ~ x", "z ~ x + g"], holdout)
+    assert both.value == pytest.approx((one.value + two.value) / 2)
+    assert both.reference == pytest.approx((one.reference + two.reference) / 2)
+    assert len(both.parts) == len(one.parts) + len(two.parts)
+    assert len(both.tables["estimates"].rows) == 5
+    assert both.parts[0].name.startswith("y ~ x · ")
+
+
+BAD = {
+    "unknown family": ({"family": "probit"}, "family"),
+    "unknown rule": ({"rule": "rubin"}, "rule"),
+    "printed is no truth value": ({"printed": "yes"}, "printed"),
+    "too few redraws": ({"resamples": 1}, "resamples"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_options_are_errors(bad):
+    options, word = BAD[bad]
+    with pytest.raises(OptionError, match=word):
+        found(draw(100, 1), draw(100, 2), **options)
+
+
+@pytest.mark.parametrize("formula", ["y ~ w", "w ~ x", "y ~ x +"])
+def test_a_bad_formula_is_an_error_before_any_work(formula):
+    with pytest.raises(OptionError, match="formula"):
+        us.assess(draw(100, 1), draw(100, 2), formula=formula)
+
+
+NOT_POSSIBLE = {
+    "response missing in training": ("train", {"y": None}, "y ~ x", "missing from every"),
+    "response missing in synthetic": ("synthetic", {"y": None}, "y ~ x", "no row in which"),
+    "one class": ("train", {"z": "yes"}, "z ~ x", "one class only"),
+    "one class in synthetic": ("synthetic", {"z": "yes"}, "z ~ x", "one class only in the synth"),
+    "constant response": ("synthetic", {"y": 1.0}, "y ~ x", "one value only in the synthetic"),
+    "negative counts": ("synthetic", {"visits": -1}, "visits ~ x", "negative|one value"),
+    "all levels strange": ("synthetic", {"g": "zz"}, "y ~ g", "no row in which"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_POSSIBLE)
+def test_what_cannot_be_fitted_is_said(case):
+    which, change, formula, words = NOT_POSSIBLE[case]
+    tables = {"train": draw(200, 1), "synthetic": draw(200, 2)}
+    tables[which] = tables[which].with_columns(
+        pl.lit(value, tables[which][name].dtype).alias(name) for name, value in change.items()
+    )
+    family = "poisson" if formula.startswith("visits") else "auto"
+    result = found(tables["train"], tables["synthetic"], formula, family=family)
+    assert result.status == "not_applicable"
+    assert formula in result.note
+    assert re.search(words, result.note), result.note
+
+
+def test_negative_counts_are_said():
+    bad = draw(200, 1).with_columns(visits=pl.col("visits") - 3)
+    result = found(bad, draw(200, 2), "visits ~ x", family="poisson")
+    assert "negative" in result.note
+
+
+def test_separated_classes_are_said():
+    train = draw(300, 1).with_columns(
+        z=pl.when(pl.col("x") > 0).then(pl.lit("yes")).otherwise(pl.lit("no"))
+    )
+    result = found(train, draw(300, 2), "z ~ x")
+    assert result.status == "not_applicable"
+    assert "separate" in result.note
+    result = found(draw(300, 2), train, "z ~ x")
+    assert "the synthetic table" in result.note
+
+
+def test_a_level_that_decides_the_class_is_left_out():
+    train = draw(400, 1).with_columns(
+        z=pl.when(pl.col("g") == "b").then(pl.lit("yes")).otherwise("z")
+    )
+    result = found(train, draw(400, 2), "z ~ x + g")
+    assert [p.name for p in result.parts[:2]] == ["(intercept)", "x"]
+    assert "g[b]" in result.note
+
+
+def test_redundant_terms_are_left_out_and_named():
+    def doubled(seed: int) -> pl.DataFrame:
+        return draw(200, seed).with_columns(twice=2 * pl.col("x"), same=pl.col("g"))
+
+    result = found(doubled(1), doubled(2), "y ~ x + twice + g + same")
+    assert [p.name for p in result.parts[:3]] == ["(intercept)", "x", "g[b]"]
+    assert "twice, same[b]" in result.note
+
+
+def test_a_coefficient_that_synthetic_rows_cannot_tell_has_no_overlap():
+    train, holdout = draw(300, 1), draw(300, 3)
+    result = found(train, draw(300, 2).with_columns(g=pl.lit("a")), holdout=holdout)
+    part = next(p for p in result.parts if p.name == "g[b]")
+    assert (part.value, part.more["synthetic_estimate"]) == (0, None)
+    assert part.reference is not None
+    assert "cannot tell" in result.note
+    again = found(train, draw(300, 2), holdout=draw(300, 3).with_columns(g=pl.lit("a")))
+    assert "The reference is of 2" in again.note
+    assert next(p for p in again.parts if p.name == "g[b]").reference is None
+
+
+def test_a_holdout_that_cannot_be_fitted_gives_no_reference():
+    holdout = draw(300, 3).with_columns(y=pl.lit(2.0))
+    result = found(draw(300, 1), draw(300, 2), holdout=holdout)
+    assert result.reference is None
+    assert "one value only in the holdout" in result.note
+
+
+def test_too_few_rows_for_the_coefficients():
+    result = found(draw(25, 1), draw(200, 2), "y ~ x + g")
+    assert result.status == "not_applicable"
+    assert "10 for each" in result.note
+    assert found(draw(200, 1), draw(2, 2), "y ~ x").status == "not_applicable"
+
+
+def test_an_outlier_is_not_given_away():
+    """With a response or a predictor far out, the coefficients or their errors would tell it."""
+    far = 71_987_654.0
+    for column, formula in (("y", "y ~ x + g"), ("y", "y ~ 1"), ("y", "y ~ g - 1"), ("x", "y ~ x")):
+        train = draw(300, 1).with_columns(
+            pl.when(pl.int_range(pl.len()) == 0).then(far).otherwise(column).alias(column)
+        )
+        result = found(train, draw(300, 2), formula, holdout=draw(300, 3))
+        shared = json.dumps(result.to_dict())
+        assert result.status == "not_applicable" or "withheld" in shared
+        kept = [p.name for p in result.parts]
+        assert not {"x", "(intercept)", "g[a]", "g[b]"} & set(kept) or kept[0] == "(intercept)"
+        if column == "y":
+            assert result.status == "not_applicable"
+
+
+def test_a_level_of_eight_persons_is_withheld():
+    train = draw(300, 1).with_columns(
+        g=pl.when(pl.int_range(pl.len()) < 8).then(pl.lit("seldom")).otherwise("g")
+    )
+    result = found(train, train)
+    assert {p.name for p in result.parts} == {
+        "(intercept)", "x", "g[b]", "(same sign)", "(same significance)"
+    }  # fmt: skip
+    assert "1 of 4 coefficients are withheld" in result.note
+
+
+def test_real_estimates_are_rounded_to_what_one_row_could_move():
+    train = draw(400, 1)
+    result = found(train, draw(400, 2), "y ~ 1")
+    more = result.parts[0].more
+    exact, error = train["y"].mean(), train["y"].std() / 20
+    assert more["train_estimate"] != exact
+    assert abs(more["train_estimate"] - exact) <= 1.25 * error / 20
+    assert len(f"{more['train_estimate']:.10g}") < 8
+
+
+def test_without_statsmodels_it_says_what_to_install(monkeypatch):
+    def absent(module: str):
+        if module.startswith("statsmodels"):
+            raise ModuleNotFoundError("No module named 'statsmodels'", name="statsmodels")
+        return importlib.__import__(module)
+
+    monkeypatch.setattr(importlib, "import_module", absent)
+    result = found(draw(100, 1), draw(100, 2))
+    assert result.status == "failed"
+    assert "pip install 'understudy[stats]'" in result.note
+
+
+def test_no_formula_is_not_applicable_and_says_how():
+    result = us.assess(draw(100, 1), draw(100, 2), measures=[NAME])[NAME]
+    assert result.status == "not_applicable"
+    assert "--formula" in result.note
+    assert NAME not in [f.measure for f in us.assess(draw(100, 1), draw(100, 2))]
+
+
+def test_levels_of_a_column_alone():
+    train, synthetic = draw(600, 1), draw(600, 2)
+    result = us.assess(train, synthetic, formula="y ~ x", measures=[NAME], by="g")[NAME]
+    assert {"g = a", "g = b"} <= {p.name for p in result.parts}
