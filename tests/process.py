@@ -13,3 +13,12 @@ def understudy(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
         check=False,
         **more,
     )
+
+
+def start(*arguments: object) -> subprocess.Popen[bytes]:
+    """Start a command, to be killed."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "understudy", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )

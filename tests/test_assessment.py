@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import understudy as us
+from people import people
 from understudy import measures
 from understudy.comparison import stream
 from understudy.findings import Card, Finding, Part, average, described, wilson
@@ -188,3 +189,38 @@ def test_the_register_keeps_all_replicates(real):
     register = result.register()
     assert set(register["replicate"]) == {1, 2}
     assert "synthetic_row" not in result.to_json()
+
+
+ODD_NAMES = {"sex": "count", "town": "times", "age": "level", "income": "row", "children": "copies"}
+
+
+@pytest.mark.slow
+def test_columns_may_be_called_as_we_call_things_ourselves():
+    train, holdout = (people(200, seed).rename(ODD_NAMES) for seed in (1, 2))
+    synthetic = us.synthesizer("forest", seed=1).fit(train).sample(200)
+    result = us.assess(
+        train,
+        synthetic,
+        holdout=holdout,
+        keys=["count", "level"],
+        sensitive=["times"],
+        target="count",
+        formula="row ~ level + count",
+    )
+    assert [(f.measure, f.note) for f in result if f.status == "failed"] == []
+
+
+def test_a_generator_is_named_in_the_provenance_and_fitted_on_splits():
+    tables = [people(120, seed) for seed in (1, 2, 3)]
+    quick = {"utility.regression": {"models": "linear", "splits": 2}}
+    result = us.assess(
+        tables[0],
+        tables[1],
+        holdout=tables[2],
+        target="income",
+        fit="bootstrap",
+        measures=["utility.regression"],
+        options=quick,
+    )
+    assert result.provenance["fit"] == "bootstrap"
+    assert "fitted anew on 2 splits" in result["utility.regression"].note

@@ -6,8 +6,10 @@ from typing import Any
 from understudy._version import __version__
 
 _HOMES = {
+    "ATTACKS": "understudy.attacks",
     "Assessment": "understudy.assessment",
     "Benchmark": "understudy.benchmark",
+    "Calibration": "understudy.calibration",
     "Codec": "understudy.coding",
     "Column": "understudy.schema",
     "Comparison": "understudy.comparison",
@@ -19,7 +21,9 @@ _HOMES = {
     "Table": "understudy.tables",
     "UnderstudyError": "understudy.errors",
     "assess": "understudy.assessment",
+    "attack": "understudy.attacking",
     "benchmark": "understudy.benchmark",
+    "calibrate": "understudy.calibration",
     "compare": "understudy.contest",
     "load": "understudy.synthesizers",
     "release": "understudy.release",

@@ -12,15 +12,19 @@ from typing import Any
 import polars as pl
 
 from understudy.advisor import resolve
-from understudy.comparison import Comparison, Progress, compare_tables, silent
+from understudy.attacks import ATTACKS
+from understudy.calibrated import check_fits, read_calibration, with_calibration
+from understudy.comparison import Comparison, Made, Progress, compare_tables, silent
 from understudy.errors import OptionError
 from understudy.findings import Finding
 from understudy.measures import MEASURES, choose
 from understudy.measures.exchangeability import exchangeability
+from understudy.measures.utility.estimates import as_formulas, check_formulas
 from understudy.multiplicity import several_tests
 from understudy.provenance import provenance
 from understudy.running import Levels, check_options, run, run_by_level, subgroups
 from understudy.schema import near
+from understudy.synthesizers import synthesizer
 from understudy.tables import Marker, Table, read_marker, write_text
 
 CONTRACT = 1
@@ -109,8 +113,10 @@ class Assessment:
 
 
 def cards() -> dict[str, dict[str, Any]]:
-    """Give the cards of all measures as plain dicts."""
-    return {name: measure.card.to_dict() for name, measure in MEASURES.items()}
+    """Give the cards of all measures and attacks as plain dicts."""
+    every = [measure.card for measure in MEASURES.values()]
+    every += [attack.card for attack in ATTACKS.values()]
+    return {card.name: card.to_dict() for card in every}
 
 
 def assess(
@@ -121,10 +127,13 @@ def assess(
     keys: Sequence[str] | str = (),
     sensitive: Sequence[str] | str = (),
     target: str | None = None,
+    formula: Sequence[str] | str = (),
     aligned: bool = False,
+    fit: Any = None,
     by: str | Sequence[str] | None = None,
     measures: Iterable[str] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    calibration: Any = None,
     schema: Any = None,
     seed: int = 0,
     progress: Progress = silent,
@@ -139,15 +148,21 @@ def assess(
     keys, sensitive, target : names of columns
         What an attacker knows, what must not be learnt, what is to be predicted. Keys may be
         "auto" (proposed by the advisor), sensitive columns "all" (all but the keys).
+    formula : str, or several
+        The analyst's own model, such as ``income ~ age + sex``: see ``utility.estimates``.
     aligned : bool
         Row i of the synthetic table stands for person i of the training table. Files that
         understudy marked as such need no word about it.
+    fit : name of a method, Synthesizer or function, optional
+        The generator: what can be measured over refits is (``utility.regression``: ten splits).
     by : name of a column, or several, optional
         Measure also the rows of each of their levels by themselves, as parts of the findings.
     measures : names, prefixes or "all", optional
         By default all that need no more than the roles given: without keys, none that needs keys.
     options : mapping, optional
         Options by name of the measure: ``{"fidelity.hellinger": {"bins": 20}}``.
+    calibration : path or Calibration, optional
+        Of the same columns: shows beside each privacy finding what the measure would notice.
     schema : Schema or path, optional
         Declared kinds; inferred from the training table otherwise.
     seed : int
@@ -163,14 +178,17 @@ def assess(
     >>> result["fidelity.hellinger"].value
     0.0
     """
-    given = {"keys": keys, "sensitive": sensitive, "target": target}
+    formulas = as_formulas(formula)
+    given = {"keys": keys, "sensitive": sensitive, "target": target, "formula": formulas}
     chosen = choose(measures, given=[role for role, names in given.items() if names])
     options = options or {}
     if progress is not silent:
         progress = _first_run(progress)
     check_options(options)
     real = Table.of(train, schema, name="training table").with_rows()
+    check_formulas(formulas, real.schema.modelled)
     known, learnt, proposed = resolve(real, keys, sensitive)
+    markers = markers_of(synthetic)
     comparison = compare_tables(
         real,
         synthetic,
@@ -178,12 +196,17 @@ def assess(
         keys=known,
         sensitive=learnt,
         target=target,
+        formula=formulas,
+        made=how_made(markers),
         aligned=aligned,
+        fit=synthesizer(fit, seed=seed) if isinstance(fit, str) else fit,
         options=options,
         seed=seed,
         progress=progress,
     )
-    markers = _markers(synthetic)
+    noticed = None if calibration is None else read_calibration(calibration)
+    if noticed is not None:
+        check_fits(noticed, comparison)
     comparison, said = _as_marked(comparison, markers)
     columns = [by] if isinstance(by, str) else list(by or ())
     levels = [subgroups(comparison, column) for column in dict.fromkeys(columns)]
@@ -193,8 +216,11 @@ def assess(
     key = secrets.token_bytes(32)
     told = {**provenance(comparison, key), **_made(markers), **checked}
     told["seconds"] = {**spent, **seconds}
+    told |= {"fit": fit} if isinstance(fit, str) else {}
     told["notes"] = [*proposed, *said, *told["notes"]]
     told["notes"] += filter(None, [several_tests(findings)])
+    if noticed is not None:
+        findings, told["calibration"] = with_calibration(findings, noticed, comparison)
     if levels:
         told["by"] = [split.by for split in levels]
         told["notes"] += [note for split in levels for note in split.notes]
@@ -233,10 +259,18 @@ def measure_all(
     return findings, seconds
 
 
-def _markers(synthetic: Any) -> list[Marker | None]:
+def markers_of(synthetic: Any) -> list[Marker | None]:
     """Read what each synthetic file says about itself."""
     files = list(synthetic) if isinstance(synthetic, list | tuple) else [synthetic]
     return [read_marker(f) if isinstance(f, str | Path) else None for f in files]
+
+
+def how_made(markers: Sequence[Marker | None]) -> Made | None:
+    """Say how a release was made, if every file says the same."""
+    told = {
+        None if m is None else Made(m.method, m.kind != FULLY, m.proper, m.models) for m in markers
+    }
+    return told.pop() if len(told) == 1 else None
 
 
 def _made(markers: Sequence[Marker | None]) -> dict[str, Any]:
@@ -275,6 +309,7 @@ def _first_run(progress: Progress) -> Progress:
     return lambda label, done, total: progress(f"{label} (first run: compiling)", done, total)
 
 
+FULLY = "fully synthetic"
 MARKED = "synthetic: marked as partially synthetic: row i is taken for person i of training."
 MARKED_ELSEWHERE = (
     "synthetic: marked as partially synthetic, but the columns that were kept differ from "

@@ -45,9 +45,11 @@ class Card:
         For privacy: who attacks, knowing what, seeing what, counted against which control.
     opening : str
         How a sentence on the finding begins, such as "This copying detector reads".
+    against : str
+        How it speaks of the reference, where that is not what "fresh real rows get".
     needs : tuple of str
-        What a comparison must have: ``holdout``, ``keys``, ``sensitive``, ``target``, ``fit``,
-        ``aligned``.
+        What a comparison must have: ``holdout``, ``keys``, ``sensitive``, ``target``, ``formula``,
+        ``fit``, ``aligned``.
     together : bool
         The measure looks at all replicates at once; otherwise each is measured and the findings
         are averaged.
@@ -64,12 +66,13 @@ class Card:
     not_shown: str
     threat: str = ""
     opening: str = ""
+    against: str = ""
     needs: tuple[str, ...] = ()
     together: bool = False
 
     def __post_init__(self) -> None:
-        if self.family == "privacy" and not self.threat:
-            raise ValueError(f"{self.name}: a privacy measure states its threat model")
+        if self.family in ("privacy", "attack") and not self.threat:
+            raise ValueError(f"{self.name}: an attack states its threat model")
 
     @property
     def family(self) -> str:
@@ -155,6 +158,7 @@ class Finding:
 
     ``reference`` is what fresh real rows get. ``interval`` covers the value at ``level``;
     ``flagged`` means that the evidence puts the value on the bad side of the reference.
+    ``calibration`` is the smallest leak that the measure would notice, where one was given.
     ``register`` lists single records, for the steward alone: it is never part of ``to_dict``.
     Nor are ``draws``: value less reference with the rows (or labels) drawn again, from streams that
     do not depend on the release, so that those of two releases are paired.
@@ -180,6 +184,7 @@ class Finding:
     parts: tuple[Part, ...] = ()
     tables: Mapping[str, TableOfNumbers] = field(default_factory=dict)
     note: str = ""
+    calibration: Mapping[str, Any] | None = None
     register: pl.DataFrame | None = field(default=None, repr=False, compare=False)
     draws: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
 
@@ -217,6 +222,7 @@ class Finding:
             "parts": [part.to_dict() for part in self.parts],
             "tables": {name: table.to_dict() for name, table in self.tables.items()},
             "note": self.note,
+            **({} if self.calibration is None else {"calibration": dict(self.calibration)}),
         }
 
     @classmethod

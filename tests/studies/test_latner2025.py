@@ -25,7 +25,7 @@ FILES = (
 def result(real_data):
     for name in FILES:
         real_data(name)
-    return run()
+    return run(quick=True)
 
 
 def value(result, table, row, figure):
@@ -77,7 +77,8 @@ def test_parts_and_folders(tmp_path, real_data):
     seen = []
     found = run(tmp_path, ("sd2011",), quick=True, progress=lambda *step: seen.append(step))
     assert {f["table"] for f in found["figures"]} == {"Table A.4", "constant target"}
-    assert "nothing to leave out" in found["note"]
+    assert "20 fresh releases" in found["note"]
+    assert "worlds" not in found
     assert seen[-1] == ("done", 1, 1)
     with pytest.raises(DataError, match="there is no file"):
         run(tmp_path, ("simulated",))
@@ -100,6 +101,71 @@ def test_what_the_paper_shows_of_the_simulated_data(real_data):
     assert copied.value == 0
     assert absent.value == pytest.approx(0.066)
     assert "zero when a unique record is copied" in measure.card.not_shown
+
+
+def worlds(result):
+    return {row["release"]: row for row in result["worlds"]}
+
+
+def check_worlds(rows, fresh):
+    """Check the bands of the attack, and that the measures point the other way."""
+    own = rows["the authors' release (seed 1237)"]
+    assert own["lowest"] > 0.99
+    leaks = [rows["synthpop's defaults, fresh, with 1111"], own]
+    leaks += [rows[f"figure 2: {n} copies of 1111"] for n in (1, 2, 3)]
+    for row in leaks:
+        assert row["lowest"] > 0.9
+        assert (row["DiSCO lowest"], row["DiSCO highest"]) == (0, 0)
+    absent = [rows["synthpop's defaults, fresh, without 1111"], rows["figure 2: 0 copies of 1111"]]
+    for row in absent:
+        assert 0.02 < row["lowest"] <= row["highest"] < 0.03
+        assert (row["DiSCO lowest"], row["DiSCO highest"]) == pytest.approx((0.066, 0.066))
+    assert sum(rows[r["release"]]["releases"] for r in (leaks[0], absent[0])) == fresh
+    for setting in ("minbucket 75", "cp 0.05"):
+        some = [row for name, row in rows.items() if name.startswith(setting)]
+        assert sum(row["releases"] for row in some) == fresh
+        assert all(0.03 < row["lowest"] <= row["highest"] < 0.13 for row in some)
+    assert all(row.get("repU highest", 0) == 0 for row in rows.values())
+    for many in (5, 10):
+        assert rows[f"figure 2: the first {many} together"]["lowest"] > 0.99
+
+
+def test_the_attack_names_the_record_where_the_measures_see_nothing(result):
+    check_worlds(worlds(result), fresh=20)
+    assert "point the wrong way" in result["warning"]
+    text = io.StringIO()
+    show(result, text)
+    assert "point the wrong way" in text.getvalue().replace("\n", " ")
+    assert "2.38–2.40" in text.getvalue()
+
+
+@pytest.mark.slow
+def test_the_attack_on_two_hundred_fresh_releases(real_data):
+    for name in FILES:
+        real_data(name)
+    rows = worlds(run(datasets=("simulated",)))
+    check_worlds(rows, fresh=200)
+    held = rows["synthpop's defaults, fresh, with 1111"]["releases"]
+    assert abs(held / 200 - 0.632) < 0.12  # a record of 1,000 is drawn at least once
+
+
+@pytest.mark.slow
+def test_the_attack_of_the_command_line_agrees(real_data):
+    """The attack that anybody can run names 1111 on the authors' release."""
+    from understudy.attacking import attack
+
+    found = attack(
+        "worlds",
+        real_data("latner_simulated"),
+        "cart",
+        release=real_data("latner_synthpop_cart_seed1237"),
+    )
+    finding = found["attack.worlds"]
+    assert finding.value > 0.99
+    assert finding.flagged
+    first = found.register().row(0, named=True)
+    assert first["candidate"] == "var1 = 1, var2 = 1, var3 = 1, var4 = 1"
+    assert first["is_real"]
 
 
 def test_the_command(real_data):

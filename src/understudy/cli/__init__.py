@@ -19,6 +19,8 @@ COMMANDS = {
     "assess": "Say how faithful a synthetic table is and what it discloses.",
     "compare": "Compare synthetic tables of one training table, side by side.",
     "benchmark": "Try methods on splits of real data: faithful, useful, close, costly?",
+    "attack": "Play a game against a generator: what could be found out?",
+    "calibrate": "Plant leaks in real data: how small a leak would each measure notice?",
     "release": "Split, synthesize, assess and judge: the folder to hand over, if it passes.",
     "verify": "Repeat the assessment of a receipt: equal, or what differs.",
     "policy": "Write a starting policy: rules that an assessment must keep to.",

@@ -15,11 +15,13 @@ from understudy.cli import common
 @click.option("--keys", callback=common.names, metavar="A,B", help=common.KEYS)
 @click.option("--sensitive", callback=common.names, metavar="C,D", help=common.SENSITIVE)
 @click.option("--target", metavar="COLUMN", help="What is to be predicted.")
+@click.option("--formula", multiple=True, metavar="Y ~ X", help=common.FORMULA)
 @click.option(
     "--aligned",
     is_flag=True,
     help="Row i stands for person i (partial synthesis); files made by --replace say so.",
 )
+@click.option("--fit", metavar="METHOD", help="The method: some utility is measured over refits.")
 @click.option(
     "--by", callback=common.names, metavar="A,B", help="Measure also each of their levels alone."
 )
@@ -38,6 +40,9 @@ from understudy.cli import common
 @click.option(
     "--receipt", type=common.FILE, help="Write what understudy verify needs; for the steward."
 )
+@click.option(
+    "--calibration", type=common.FILE, help="Show what each measure would notice; see calibrate."
+)
 @click.option("--policy", type=common.FILE, help="Rules; status 1 if one fails, 3 if undecided.")
 @click.option("--junit", type=common.FILE, help="Write the verdicts of the policy as JUnit XML.")
 @common.quiet
@@ -48,7 +53,9 @@ def command(
     keys: tuple[str, ...],
     sensitive: tuple[str, ...],
     target: str | None,
+    formula: tuple[str, ...],
     aligned: bool,
+    fit: str | None,
     by: tuple[str, ...],
     measures: tuple[str, ...],
     schema: Path | None,
@@ -59,6 +66,7 @@ def command(
     steward_html: Path | None,
     register: Path | None,
     receipt: Path | None,
+    calibration: Path | None,
     policy: Path | None,
     junit: Path | None,
     quiet: bool,
@@ -77,7 +85,7 @@ def command(
 
     common.check_outputs(
         [html, steward_html, register, receipt, junit],
-        [train, *synthetic, holdout, schema, policy],
+        [train, *synthetic, holdout, schema, policy, calibration],
         json_file=json_file,
     )
     if junit is not None and policy is None:
@@ -95,10 +103,13 @@ def command(
             keys=keys,
             sensitive=sensitive,
             target=target,
+            formula=formula,
             aligned=aligned,
+            fit=fit,
             by=by,
             measures=measures or None,
             options=common.parse_options(options),
+            calibration=calibration,
             seed=seed,
             progress=progress,
         )

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from understudy.report import outline, words
+from understudy.report import noticing, outline, words
 
 HEADINGS = ("measure", "value", "interval", "reference", "direction", "mark")
 WIDEST_DIRECTION = max(len(word) for text in words.DIRECTIONS.values() for word in text.split())
@@ -18,6 +18,8 @@ GAP = 2
 USUAL = 12
 STYLES = {
     "flagged": "bold red",
+    "flagged, blind here": "bold red",
+    "blind here": "bold yellow",
     "failed": "bold magenta",
     "PASS": "bold green",
     "FAIL": "bold red",
@@ -93,6 +95,8 @@ def _pieces(
                 yield from _blocks(lines, list(rows.values()), cards, width)
             yield _text("")
     yield from _listing("Where the flagged ones stand out", _worst(good))
+    noticed = [(f["measure"], noticing.beside(f)) for f in good if noticing.beside(f)]
+    yield from _listing("What each would notice", [*noticed, *_about_calibration(data)])
     yield from _listing("About the tables", _about_tables(data.get("provenance") or {}))
     yield from _listing("Notes", [(f["measure"], f["note"]) for f in good if f.get("note")])
     for status, heading in (("failed", "Failed"), ("not_applicable", "Not applicable")):
@@ -261,6 +265,12 @@ def _about_tables(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
         for entry in provenance.get("left_out") or []
     ]
     return [*left_out, *((note, "") for note in provenance.get("notes") or [])]
+
+
+def _about_calibration(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Say in what the calibration differs from what was assessed."""
+    told = (data.get("provenance") or {}).get("calibration") or {}
+    return [(f"calibration: {note}", "") for note in told.get("notes") or []]
 
 
 def _listing(heading: str, items: Sequence[tuple[str, str]]) -> Iterator[RenderableType]:

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from understudy.report import embed, figures, outline, pictures, sheets, words
+from understudy.report import embed, figures, noticing, outline, pictures, sheets, words
 
 RECORDS = 500
 CARD = {
@@ -99,7 +99,7 @@ def render(
         verdicts=verdicts,
         overall=outline.overall(verdicts),
         families=families,
-        flagged=sum(f["mark"] == "flagged" for f in page.views),
+        flagged=sum(f["mark"].startswith("flagged") for f in page.views),
         ok=sum(f["ok"] for f in page.views),
         total=len(page.views),
         register=listed,
@@ -158,7 +158,8 @@ class _Page:
         ok = finding.get("status", "ok") == "ok"
         title = words.visible(card.get("title") or finding["measure"])
         anchor = self._anchor(finding["measure"])
-        sentence = words.sentence(finding, card=card, holdout=self.holdout)
+        said = words.sentence(finding, card=card, holdout=self.holdout)
+        sentence = " ".join(filter(None, [said, noticing.beside(finding)]))
         parts = finding.get("parts") or []
         groups, elsewhere = self._figures(finding, anchor, title, unit)
         return {

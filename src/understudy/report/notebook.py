@@ -5,7 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from understudy.report import outline, words
+from understudy.report import noticing, outline, words
 
 COLUMNS = ("measure", "value", "interval", "reference", "")
 WHOLE = "to_html(path) writes the whole report: pictures, parts, and what each number means."
@@ -57,7 +57,12 @@ def _row(finding: Mapping[str, Any], card: Mapping[str, Any], holdout: bool | No
     unit = str(finding.get("unit") or "")
     named = Markup('<th scope="row"><bdi>{}</bdi><br><small><bdi>{}</bdi></small></th>').format(
         words.visible(card.get("title") or finding["measure"]),
-        words.sentence(finding, card=card, holdout=holdout),
+        " ".join(
+            filter(
+                None,
+                [words.sentence(finding, card=card, holdout=holdout), noticing.beside(finding)],
+            )
+        ),
     )
     cells = (
         words.number(finding.get("value"), unit),

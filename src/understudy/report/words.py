@@ -158,14 +158,21 @@ def family(measure: object) -> str:
 def mark(finding: Mapping[str, Any]) -> str:
     """Give the word beside a finding: flagged, failed, not applicable, or nothing.
 
+    A measure that missed its positive control in a calibration is blind here.
+
     Examples
     --------
     >>> mark({"status": "ok", "flagged": True}), mark({"status": "not_applicable"})
     ('flagged', 'not applicable')
+    >>> mark({"status": "ok", "calibration": {"blind": True}})
+    'blind here'
     """
     if finding.get("status", "ok") != "ok":
         return visible(finding["status"]).replace("_", " ")
-    return "flagged" if finding.get("flagged") else ""
+    words = ["flagged"] if finding.get("flagged") else []
+    if (finding.get("calibration") or {}).get("blind"):
+        words.append("blind here")
+    return ", ".join(words)
 
 
 def side(finding: Mapping[str, Any]) -> str:
@@ -220,7 +227,8 @@ def sentence(
         if finding.get("interval"):
             end = f"its {_interval(finding, unit)} stands alone, for {end}"
         return _stop(f"{start}; {end}{_flag(finding, explained=False)}")
-    start += f", where fresh real rows get {number(finding['reference'], unit)}"
+    against = visible((card or {}).get("against") or "fresh real rows get")
+    start += f", where {against} {number(finding['reference'], unit)}"
     where = side(finding)
     if not where:
         return _stop(f"{start}; it has no interval{_flag(finding, explained=False)}")

@@ -1,7 +1,7 @@
 """What a table is made of: columns, kinds, and where each fact comes from."""
 
 from understudy.schema.columns import Column, Kind, Schema, Stored, near
-from understudy.schema.inference import infer
+from understudy.schema.inference import infer, learn_again
 from understudy.schema.toml import dumps, loads, read
 from understudy.schema.values import Values, labels, read_values, same_level, same_number
 
@@ -14,6 +14,7 @@ __all__ = [
     "dumps",
     "infer",
     "labels",
+    "learn_again",
     "loads",
     "near",
     "read",

@@ -15,6 +15,7 @@ The rules, in order; the first that fits decides.
 9. All other text: *category*.
 """
 
+import dataclasses
 import math
 import re
 from collections.abc import Callable
@@ -73,6 +74,25 @@ def infer_column(series: pl.Series) -> Column:
         missing=_missing(series) > 0,
         inferred=frozenset(fact for fact in FACTS if fact in facts),
     )
+
+
+def learn_again(schema: Schema, frame: pl.DataFrame) -> Schema:
+    """Read the facts that came from data off other rows; kinds and what was declared stay.
+
+    Examples
+    --------
+    >>> ages = pl.DataFrame({"age": [years + 0.5 for years in range(20, 60)]})
+    >>> learn_again(infer(ages), ages.head(30))["age"].bounds
+    (20.5, 49.5)
+    """
+    facts = ("decimals", "bounds", "levels")
+    columns = []
+    for column in schema:
+        found = infer_column(frame[column.name])
+        alike = found.kind == column.kind
+        again = {fact: getattr(found, fact) for fact in facts if alike and fact in column.inferred}
+        columns.append(dataclasses.replace(column, **again))
+    return dataclasses.replace(schema, columns=tuple(columns))
 
 
 def stored_as(dtype: pl.DataType) -> Stored:

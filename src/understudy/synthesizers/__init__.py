@@ -9,6 +9,7 @@ from understudy.errors import OptionError
 from understudy.schema import near
 from understudy.synthesizers.base import Method, MethodCard, Synthesizer, restore
 from understudy.synthesizers.cart import Cart
+from understudy.synthesizers.command import Command
 from understudy.synthesizers.controls import Bootstrap, Corrupt, Flip, Independent
 from understudy.synthesizers.forest import Forest
 from understudy.synthesizers.sequential import Sequential
@@ -23,6 +24,7 @@ SYNTHESIZERS: dict[str, type[Method]] = {
     "cart": Cart,
     "sequential": Sequential,
     "forest": Forest,
+    "command": Command,
 }
 DEFAULT = "forest"
 KINDS: tuple[tuple[type, tuple[type, ...], str], ...] = (

@@ -195,16 +195,18 @@ class Synthesizer:
             "understudy": __version__,
             "method": self.method.card.name,
             "contains": self.method.card.file,
-            "options": {
-                f.name: getattr(self.method, f.name)
-                for f in dataclasses.fields(self.method)  # type: ignore[arg-type]
-                if f.init
-            },
+            "options": options_given(self.method),
             "seed": self.seed,
             "rows": self.rows_,
             "schema": dumps(self.fitted),
         }
         write_model(file, head, self.method.state())
+
+
+def options_given(method: Method) -> dict[str, Any]:
+    """Give the options of a method as they are set."""
+    fields = dataclasses.fields(method)  # type: ignore[arg-type]
+    return {f.name: getattr(method, f.name) for f in fields if f.init}
 
 
 def one_type(series: pl.Series, column: Column) -> pl.Series:

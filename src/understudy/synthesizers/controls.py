@@ -8,6 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.comparison import Progress
+from understudy.engines import MemorySource
 from understudy.errors import OptionError
 from understudy.schema import Column, Schema
 from understudy.synthesizers.base import Method, MethodCard
@@ -37,6 +38,17 @@ class _Rows:
         self.rows_ = state.frames["rows"]
         return self
 
+    def knows_chances(self, schema: Schema) -> bool:
+        """Whether rows have a known chance."""
+        return hasattr(self, "log_likelihood")
+
+    def _log_shares(self, rows: Table, wanted: pl.DataFrame) -> NDArray[np.float64]:
+        """Give the log of the share of training rows that equal each of those wanted."""
+        own = MemorySource(Table(self.rows_, rows.schema))
+        with np.errstate(divide="ignore"):
+            made: NDArray[np.float64] = np.log(own.copies(wanted) / self.rows_.height)
+        return made
+
     def _draw(self, rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
         return rng.integers(0, self.rows_.height, rows)
 
@@ -58,6 +70,10 @@ class Bootstrap(_Rows):
     def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
         """Copy rows."""
         return self.rows_[self._draw(rows, rng)]
+
+    def log_likelihood(self, rows: Table) -> NDArray[np.float64]:
+        """Give the log of each row's chance."""
+        return self._log_shares(rows, MemorySource(rows).rows())
 
 
 @dataclass
@@ -83,6 +99,13 @@ class Independent(_Rows):
     def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
         """Draw each column by itself."""
         return pl.DataFrame({s.name: s[self._draw(rows, rng)] for s in self.rows_})
+
+    def log_likelihood(self, rows: Table) -> NDArray[np.float64]:
+        """Give the log of each row's chance."""
+        plain = MemorySource(rows).rows()
+        own = [self._log_shares(rows, plain.select(name)) for name in plain.columns]
+        made: NDArray[np.float64] = np.sum(own, axis=0)
+        return made
 
 
 @dataclass

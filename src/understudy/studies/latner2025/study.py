@@ -14,6 +14,13 @@ from understudy.datasets import dataset
 from understudy.errors import DataError, OptionError
 from understudy.measures import MEASURES
 from understudy.schema import near
+from understudy.studies.latner2025.worlds import (
+    MEASURED,
+    QUICK_RELEASES,
+    RELEASES,
+    WARNING,
+    attack_worlds,
+)
 from understudy.tables import read_file
 
 Progress = Callable[[str, int, int], None]
@@ -22,7 +29,7 @@ Figure = dict[str, Any]
 SIMULATED = {"keys": ("var1", "var2", "var3"), "sensitive": ("var4",)}
 SD2011 = {"keys": ("sex", "age", "region", "placesize"), "sensitive": ("depress",)}
 UNIQUE = "1111"
-QUICK = "quick: there is nothing to leave out, the whole study takes seconds"
+QUICK = f"quick: {QUICK_RELEASES} fresh releases for each setting of the attack, not {RELEASES}"
 
 
 def run(
@@ -40,7 +47,7 @@ def run(
     datasets : tuple of str
         ``simulated``, ``sd2011`` or both.
     quick : bool
-        Changes nothing: the whole study takes seconds.
+        Attack fewer fresh releases; all else takes seconds.
     """
     for name in datasets:
         if name not in PARTS:
@@ -50,8 +57,16 @@ def run(
     for number, name in enumerate(chosen):
         progress(name, number, len(chosen))
         figures += PARTS[name](data)
+    result: dict[str, Any] = {"figures": figures}
+    if "simulated" in chosen:
+        original = _file("latner_simulated", data)
+        released = _file("latner_synthpop_cart_seed1237", data)
+        ten = _file("latner_cart_10_frequencies", data)
+        copies = [_rows(ten, number) for number in range(1, 11)]
+        found = attack_worlds(original, released, copies, quick=quick, progress=progress)
+        result |= {"worlds": found, "warning": WARNING}
     progress("done", len(chosen), len(chosen))
-    return {"figures": figures, **({"note": QUICK} if quick else {})}
+    return {**result, **({"note": QUICK} if quick else {})}
 
 
 def _file(name: str, data: Path | None) -> pl.DataFrame:
@@ -210,8 +225,37 @@ def show(result: dict[str, Any], file: TextIO) -> None:
             f"differs: {figure['table']}, {figure['row']}, {figure['figure']}: {published(figure)}",
             highlight=False,
         )
+    if "worlds" in result:
+        _show_worlds(result, console)
     if "note" in result:
         console.print(result["note"], highlight=False)
+
+
+def _show_worlds(result: dict[str, Any], console: Any) -> None:
+    """Print the posterior of the unique record beside what the measures say."""
+    from rich.table import Table
+    from rich.text import Text
+
+    title = "The worlds attack: posterior of 1111 (prior 6.25), and the measures"
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table.title, table.title_justify = Text(title, style="bold"), "left"
+    table.add_column("")
+    for column in ("tables", "posterior", *MEASURED):
+        table.add_column(column, justify="right")
+    for row in result["worlds"]:
+        cells = [_range(row, f"{name} ") for name in MEASURED]
+        table.add_row(Text(row["release"]), str(row["releases"]), _range(row, ""), *cells)
+    console.print()
+    console.print(table)
+    console.print()
+    console.print(result["warning"], highlight=False)
+
+
+def _range(row: Figure, name: str) -> str:
+    if f"{name}lowest" not in row:
+        return "–"
+    ends = [printed(float(row[f"{name}{end}"])) for end in ("lowest", "highest")]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]}–{ends[1]}"
 
 
 def _cell(figure: Figure) -> str:

@@ -91,15 +91,11 @@ class _Planner:
         return Plan(order, methods, predictors, tuple(rules))
 
     def _methods(self) -> dict[str, str]:
-        given = self.wishes.methods or {}
-        self._known(given, "methods")
+        self._known(self.wishes.methods or {}, "methods")
         self._known(self.wishes.keep, "keep")
-        made = {}
-        for name in self.names:
-            made[name] = given.get(name) or self.wishes.method or self.schema[name].method or "cart"
-            if name in self.wishes.keep:
-                made[name] = KEEP
-            check_method(made[name], name)
+        made = methods_of(self.wishes, self.schema)
+        for name, method in made.items():
+            check_method(method, name)
         return made
 
     def _chosen_predictors(self, kept: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -153,6 +149,17 @@ class _Planner:
                     f"{what}: the column '{name}' is left out of synthesis",
                     hint=f"it is {self.schema[name].kind}; declare another kind in a schema file",
                 )
+
+
+def methods_of(wishes: Wishes, schema: Schema) -> dict[str, str]:
+    """Give the column method of each column: what is asked for, or what the schema says."""
+    given = wishes.methods or {}
+    return {
+        name: KEEP
+        if name in wishes.keep
+        else given.get(name) or wishes.method or schema[name].method or "cart"
+        for name in schema.modelled
+    }
 
 
 def check_method(method: Any, column: str | None = None) -> None:

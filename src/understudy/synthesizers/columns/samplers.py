@@ -14,7 +14,10 @@ RESIDUAL_GROUPS = 20
 
 
 class Sampler(Protocol):
-    """Draws a code or a number for each row; every field is an array."""
+    """Draws a code or a number for each row; every field is an array.
+
+    One that knows the chance of each value it draws has ``share(given, drawn)``.
+    """
 
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw for each row."""
@@ -65,10 +68,36 @@ class Pool:
         """Draw what a random training row holds."""
         return self.donors[np.floor(rng.random(len(given)) * len(self.donors)).astype(np.int64)]
 
+    def share(self, given: Given, drawn: Floats) -> Floats:
+        """Give the share of the training rows that hold what was drawn."""
+        groups = np.zeros(len(self.donors), np.int64)
+        return shares(groups, self.donors, np.zeros(len(drawn), np.int64), drawn)
+
 
 def fit_pool(given: Given, target: Floats, settings: Settings, rng: np.random.Generator) -> Sampler:
     """Keep the values."""
     return Pool(target)
+
+
+def shares(
+    groups: NDArray[np.int64], donors: Floats, own: NDArray[np.int64], drawn: Floats
+) -> Floats:
+    """Give for each value drawn its share among the donors of the same group.
+
+    Examples
+    --------
+    >>> of = np.array([0, 0, 1]), np.array([5.0, 6.0, 6.0])
+    >>> shares(*of, np.array([0, 1, 1]), np.array([6.0, 6.0, 5.0])).tolist()
+    [0.5, 1.0, 0.0]
+    """
+    values, place = np.unique(donors, return_inverse=True)
+    cells, times = np.unique(groups * len(values) + place.reshape(-1), return_counts=True)
+    sizes = np.bincount(groups, minlength=int(own.max(initial=0)) + 1)
+    value = np.minimum(np.searchsorted(values, drawn), len(values) - 1)
+    wanted = own * len(values) + value
+    cell = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
+    found = (values[value] == drawn) & (cells[cell] == wanted)
+    return np.where(found, times[cell] / np.maximum(sizes[own], 1), 0.0)
 
 
 def draw_codes(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.synthesizers.columns.given import Floats, Given
-from understudy.synthesizers.columns.samplers import Sampler, Settings
+from understudy.synthesizers.columns.samplers import Sampler, Settings, shares
 
 if TYPE_CHECKING:
     from understudy.kernels.trees import Tree
@@ -85,6 +85,21 @@ class Leaves(Stack):
         place = begin + np.floor(rng.random(len(leaf)) * (end - begin)).astype(np.int64)
         made: Floats = donors[place]
         return made
+
+    def share(self, given: Given, drawn: Floats) -> Floats:
+        """Give the share of what was drawn in the leaf of each row, the mean over the trees."""
+        made = np.zeros(len(given))
+        for number in range(len(self.nodes)):
+            tree, donors = self.tree(number), part(self.donors, self.rows, number)
+            leaf_of = np.empty(len(donors), np.int64)
+            waiting = [0]
+            while waiting:  # nodes that pruning cut off are not reached
+                node = waiting.pop()
+                leaf_of[tree.begin[node] : tree.end[node]] = node
+                if tree.left[node] >= 0:
+                    waiting += [int(tree.left[node]), int(tree.right[node])]
+            made += shares(leaf_of, donors, tree.apply(given.table).astype(np.int64), drawn)
+        return made / len(self.nodes)
 
 
 def fit_cart(

@@ -80,7 +80,7 @@ class Support:
             grid = _Grid.of(column, single=single)
             numbers, begin, weights, codes[present] = _numbers(values.numbers[present], grid, k)
         texts = values.labels.filter(pl.Series(~present))
-        counted = texts.value_counts(sort=True)
+        counted = texts.alias("level").value_counts(sort=True)
         shown = [(text, count) for text, count in counted.iter_rows() if count >= k]
         shown.sort(key=lambda pair: (-pair[1], pair[0] is None, pair[0]))
         listed = [text for text, _ in shown[: MOST_CODES - len(begin)]]

@@ -1,0 +1,152 @@
+"""attack(): play a game against a generator and keep what was found."""
+
+import inspect
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from understudy.assessment import Assessment
+from understudy.attacks import ATTACKS
+from understudy.attacks.refits import MOST_SECONDS
+from understudy.attacks.setting import BUDGET, Setting
+from understudy.comparison import Progress, silent
+from understudy.engines import MemorySource
+from understudy.errors import OptionError, UnderstudyError
+from understudy.generators import generator as as_generator
+from understudy.provenance import versions
+from understudy.schema import near
+from understudy.tables import Table
+
+
+def attack(
+    game: str,
+    train: Any,
+    generator: Any,
+    *,
+    release: Any = (),
+    schema: Any = None,
+    seed: int = 0,
+    budget: float = BUDGET,
+    refits: int | None = None,
+    workers: int | None = None,
+    limit: float = MOST_SECONDS,
+    journal: str | Path | None = None,
+    options: Mapping[str, Any] | None = None,
+    progress: Progress = silent,
+) -> Assessment:
+    """Say what could be learnt from a generator by someone who can run it.
+
+    Parameters
+    ----------
+    game : {"worlds", "membership", "audit"}
+    train : path or frame
+        The real table.
+    generator : name of a method, Synthesizer or function
+        A function is ``fit(table) -> sample(n)``; one that takes a ``seed`` can be repeated.
+    release : path, frame or list of them, optional
+        What was released; without it the attack makes a release of its own.
+    budget, refits : numbers, optional
+        Seconds for refits, and the most refits.
+    workers : int, optional
+        Processes; as many as there are cores if not given.
+    limit : float
+        Seconds after which a single refit is given up.
+    journal : path, optional
+        A file to go on from when the attack was stopped. It is for its owner alone.
+    options : mapping, optional
+        Options of the attack: ``{"record": 17}``.
+
+    Examples
+    --------
+    >>> attack("chess", None, "cart")
+    Traceback (most recent call last):
+    understudy.errors.OptionError: there is no attack 'chess'
+    hint: ...
+    """
+    name = game if game.startswith("attack.") else f"attack.{game}"
+    if name not in ATTACKS:
+        raise OptionError(f"there is no attack '{game}'", hint=near(game, ATTACKS))
+    _check(name, options or {})
+    several = isinstance(release, list | tuple)
+    real = Table.of(train, schema, name="training table").with_rows()
+    released = tuple(
+        Table.of(table, real.schema, name="release").with_rows()
+        for table in (release if several else [release])
+    )
+    setting = Setting(
+        as_generator(generator, like=train),
+        real,
+        released,
+        seed=seed,
+        budget=budget,
+        refits=refits,
+        workers=workers,
+        limit=limit,
+        journal=None if journal is None else Path(journal),
+        progress=progress,
+    )
+    start = time.perf_counter()
+    try:
+        found = ATTACKS[name](setting, **(options or {}))
+    except OptionError:
+        raise
+    except UnderstudyError as error:
+        found = ATTACKS[name].card.failed(str(error).replace("\n", "; "))
+    key = secrets.token_bytes(32)
+    told = {
+        **versions(),
+        "seed": seed,
+        "options": {name: _shareable(options or {})},
+        "generator": setting.generator.name,
+        "generator_options": _told(setting.generator),
+        "train": _described(real, key),
+        "release": [_described(table, key) for table in released],
+        "seconds": {name: round(time.perf_counter() - start, 3)},
+        "warnings": [],
+        "notes": [],
+    }
+    return Assessment((found,), told, key=key)
+
+
+def _check(name: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that the attack does not have, and numbers that are none."""
+    parameters = inspect.signature(ATTACKS[name]).parameters.values()
+    known = {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    for option, value in options.items():
+        if option not in known:
+            raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))
+        wanted = known[option].annotation
+        whole, real = (int, int | None), (float, float | None)
+        if value is None or wanted not in (*whole, *real):
+            continue
+        taken = int if wanted in whole else int | float
+        if isinstance(value, bool) or not isinstance(value, taken):
+            what = "whole number" if wanted in whole else "number"
+            raise OptionError(
+                f"{name}: {option} = {value!r} is not a {what}",
+                hint=f"the default is {known[option].default}",
+            )
+
+
+def _told(generator: Any) -> dict[str, Any]:
+    """Give the options of a method of ours; variables of an environment may be secrets."""
+    options: Mapping[str, Any] = getattr(generator, "options", {})
+    return {name: value for name, value in options.items() if name != "environment"}
+
+
+def _shareable(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the options without the rows that they name: these are persons."""
+    return {k: "named" if k in ("record", "records") else v for k, v in options.items()}
+
+
+def _described(table: Table, key: bytes) -> dict[str, Any]:
+    return {
+        "rows": table.height,
+        "columns": len(table.schema),
+        "hash": MemorySource(table).digest(key),
+    }
+
+
+__all__: Sequence[str] = ["attack"]

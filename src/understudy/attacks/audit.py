@@ -1,0 +1,268 @@
+"""attack.audit: how much epsilon the generator spends at least."""
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from understudy.attacks.bounds import Counts, audit_runs
+from understudy.attacks.features import Queries, made_up, modal
+from understudy.attacks.games import World
+from understudy.attacks.records import vulnerable
+from understudy.attacks.runs import NOT_USED, Runs, gather, plan
+from understudy.attacks.setting import Setting
+from understudy.attacks.shadows import enough
+from understudy.errors import OptionError
+from understudy.findings import LEVEL, Card, Finding, Part, described
+from understudy.tables import Table
+
+FEWEST = 4
+THIRD = 3
+SIZES = (2, 100)
+RELEASED = 50
+NEIGHBOURS = ("all", "record", "worst")
+
+CARD = Card(
+    name="attack.audit",
+    title="Audit of epsilon",
+    meaning="What the epsilon of the generator is at least, whatever it claims: shown by telling "
+    "releases of two neighbouring tables apart more often than a smaller epsilon allows.",
+    formula="Neighbours: the training table with and without the record that stands most apart; "
+    "tables of equal rows, many and almost none, with and without a record of other values in "
+    "every column. The generator is refitted on both, the same number of rows released. A third of "
+    "the runs choose a statistic (counts near the record and of its values, their linear "
+    "discriminant) and a threshold; the others count TPR and FPR. ε ≥ ln((TPR_L − δ)/FPR_U) "
+    "and ln((1 − FPR_U − δ)/(1 − TPR_L)), Clopper–Pearson at α/2 each, whichever is larger. With "
+    "gaussian, also by the trade-off curve of Gaussian noise",
+    unit="epsilon",
+    better="lower",
+    headline="the lower bound by the pair of tables that promised most where the attack was chosen",
+    source="Kairouz, Oh and Viswanath 2015; Jagielski, Ullman and Oprea 2020; Nasr et al. 2021 "
+    "(worst-case neighbours); Dong, Roth and Su 2022 (Gaussian)",
+    not_shown="A lower bound: it can contradict a claim, and cannot confirm one. A bound of 0 says "
+    "that this attack, with so many runs, told nothing apart. The bound that a perfect attack "
+    "could reach grows with the logarithm of the number of runs only.",
+    threat="Knows the generator and its settings and both tables, chooses them as badly as it can, "
+    "and sees the release. Counted against releases of the neighbouring table. Null: a mechanism "
+    "that keeps its epsilon is contradicted with a chance of at most 5 %. Positive control: noise "
+    "of half the scale, bounds learnt from the data.",
+    opening="The audit shows at least",
+    against="the generator claims",
+)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two tables that differ in one record: a base, and worlds with and without it."""
+
+    name: str
+    base: Table
+    inside: World
+    outside: World
+    record: pl.DataFrame
+    rows: int
+
+
+@described(CARD)
+def audit(
+    setting: Setting,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    gaussian: bool = False,
+    record: int | None = None,
+    neighbours: str = "all",
+    trials: int = 500,
+    rows: int | None = None,
+) -> Finding:
+    """Bound the epsilon of a generator from below.
+
+    Parameters
+    ----------
+    epsilon, delta : float, optional
+        What the generator claims; its own options of these names if not given, and no delta if
+        there is none.
+    gaussian : bool
+        The generator claims Gaussian noise, whose trade-off curve makes the bound sharper. It is
+        no bound for other mechanisms.
+    record : int, optional
+        The row, from 1, that makes the neighbour of the training table.
+    neighbours : {"all", "record", "worst"}
+        Which pairs of tables to try.
+    trials : int
+        Refits of each table of a pair; a third of them choose the attack, the others count.
+    rows : int, optional
+        Rows released; if not given, as many as the table has, and many for tables of equal rows.
+    """
+    claimed = _claimed(setting, "epsilon", epsilon)
+    slack = _claimed(setting, "delta", delta) or 0.0
+    if trials < 6 * FEWEST:
+        raise OptionError(f"trials = {trials}", hint=f"use at least {6 * FEWEST}")
+    if rows is not None and rows < 1:
+        raise OptionError(f"rows = {rows}", hint="release at least 1")
+    if gaussian and not slack > 0:
+        raise OptionError(
+            "gaussian: a mechanism of Gaussian noise has a delta above 0", hint="give delta"
+        )
+    if neighbours not in NEIGHBOURS:
+        raise OptionError(
+            f"neighbours = '{neighbours}'", hint=f"use one of {', '.join(NEIGHBOURS)}"
+        )
+    pairs, place = _pairs(setting, neighbours, record, rows)
+    found: list[Counts | None] = []
+    notes = [NOT_USED] if setting.release else []
+    for number, pair in enumerate(pairs):
+        runs = _play(setting, pair, trials, number, len(pairs))
+        notes.append(f"{pair.name}: {runs.note}")
+        inside = runs.inside[:, 0] == 1
+        found.append(
+            audit_runs(runs.features, inside, runs.teaches, delta=slack, alpha=1 - LEVEL)
+            if enough(runs, FEWEST)
+            else None
+        )
+    if not any(found):
+        return CARD.failed(f"{' '.join(notes)} Too few refits for an audit.")
+    bounds = [
+        None if t is None else t.epsilon(delta=slack, alpha=1 - LEVEL, gaussian=gaussian)
+        for t in found
+    ]
+    return _finding(pairs, found, bounds, claimed, slack, notes, place)
+
+
+def _finding(
+    pairs: list[Pair],
+    found: list[Counts | None],
+    bounds: list[float | None],
+    claimed: float | None,
+    delta: float,
+    notes: list[str],
+    place: int | None,
+) -> Finding:
+    """Show the pair that was chosen without a look at the runs that count: nothing to correct."""
+    hoped = [-2.0 if t is None else t.hoped for t in found]
+    best = int(np.argmax(hoped))
+    value, shown = bounds[best], found[best]
+    if value is None or shown is None:
+        raise ValueError("no pair of tables was audited")
+    tests = min(shown.members, shown.others)
+    perfect = Counts(tests, tests, 0, tests).epsilon(delta=delta, alpha=1 - LEVEL)
+    said = [
+        "No epsilon is claimed; the bound stands alone."
+        if claimed is None
+        else f"Claimed: epsilon {claimed:g}" + (f", delta {delta:g}." if delta else "."),
+        f"Of {len(pairs)} pairs of tables the one shown ({pairs[best].name}) was chosen on the "
+        "runs that chose the attack, so the bound needs no correction."
+        if len(pairs) > 1
+        else "",
+        f"With {tests:,} tests of each table a perfect attack would show {perfect:.2f}.",
+        "The claim is more than these runs could contradict."
+        if claimed is not None and perfect <= claimed
+        else "",
+        *notes,
+    ]
+    parts = [
+        Part(pair.name, bound, None, {} if t is None else _rates(t))
+        for pair, t, bound in zip(pairs, found, bounds, strict=True)
+    ]
+    return Finding(
+        CARD.name,
+        unit=CARD.unit,
+        better=CARD.better,
+        value=value,
+        reference=claimed,
+        baselines={"claimed": claimed, "perfect": perfect},
+        flagged=claimed is not None and value > claimed,
+        parts=tuple(parts),
+        note=" ".join(filter(None, said)),
+        register=pl.DataFrame(
+            {"measure": [CARD.name], "training_row": [place]},
+            schema={"measure": pl.String, "training_row": pl.Int64},
+        ),
+    )
+
+
+def _rates(counts: Counts) -> dict[str, float | None]:
+    return {
+        "true_positives": counts.hits / counts.members,
+        "false_positives": counts.wrong / counts.others,
+        "tests": float(counts.members + counts.others),
+    }
+
+
+def _play(setting: Setting, pair: Pair, trials: int, number: int, many: int) -> Runs:
+    """Refit both tables of a pair within its part of what time is left."""
+    now = time.monotonic()
+    left = max((setting.deadline - now) / (many - number), 1e-3)
+    own = dataclasses.replace(
+        setting,
+        start=now,
+        budget=left,
+        refits=None if setting.refits is None else max(1, setting.refits // many),
+        journal=setting.journal
+        and setting.journal.with_name(f"{setting.journal.name}.{number + 1}"),
+    )
+    queries = Queries.about(pair.outside.of(pair.base), pair.record, (pair.rows,))
+    worlds = [(pair.inside, np.ones(1)), (pair.outside, np.zeros(1))]
+    refits = plan(setting, f"{CARD.name} {pair.name}", worlds, trials, every=THIRD)
+    return gather(own, refits, queries, rows=pair.rows, base=pair.base)
+
+
+def _pairs(
+    setting: Setting, neighbours: str, record: int | None, rows: int | None
+) -> tuple[list[Pair], int | None]:
+    train = setting.train
+    made, place = [], None
+    if neighbours != "worst":
+        if record is not None and not 1 <= record <= train.height:
+            raise OptionError(
+                f"record = {record}: there is no such row",
+                hint=f"name a row from 1 to {train.height:,}",
+            )
+        place = int(vulnerable(train, 1)[0]) if record is None else record - 1
+        others = np.delete(np.arange(train.height), place)
+        made.append(
+            Pair(
+                "training table",
+                train,
+                World("with the record"),
+                World("without the record", others),
+                train.frame[place : place + 1],
+                rows or train.height,
+            )
+        )
+    if neighbours != "record":
+        usual = modal(train)
+        far = made_up(train, 1, setting.stream(CARD.name, "far"), unlike=usual)
+        for size in SIZES:
+            base = Table(pl.concat([usual] * size), train.schema)
+            made.append(
+                Pair(
+                    f"{size} equal rows",
+                    base,
+                    World("with another record", added=far),
+                    World("equal rows"),
+                    far,
+                    rows or RELEASED * max(SIZES),
+                )
+            )
+    return made, place
+
+
+def _claimed(setting: Setting, name: str, given: Any) -> float | None:
+    """Take what is given, else what the generator says of itself."""
+    if given is None:
+        generator: Any = setting.generator
+        options = getattr(generator, "options", {})
+        own = options.get(name) if isinstance(options, Mapping) else None
+        for holder in (generator, getattr(generator, "fit", None)):
+            own = getattr(holder, name, None) if own is None else own
+        given = own
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
+        raise OptionError(f"{name} = {given!r}", hint="give a number from 0 up")
+    return float(given)

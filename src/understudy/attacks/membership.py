@@ -1,0 +1,282 @@
+"""attack.membership: was this record in the training data? Played by refitting with and without."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.attacks.features import Queries, check_sizes, made_up
+from understudy.attacks.games import Task, World
+from understudy.attacks.records import vulnerable
+from understudy.attacks.runs import NOT_USED, Planned, Runs, gather, plan
+from understudy.attacks.setting import Setting
+from understudy.attacks.shadows import RATES, Shadows, caught, enough, judge
+from understudy.errors import OptionError
+from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, around, described
+from understudy.tables import Table
+
+FEWEST = 8
+EXPECTED = 3
+GAMES = ("alone", "together")
+
+CARD = Card(
+    name="attack.membership",
+    title="Membership, by refitting",
+    meaning="How well an attacker who can run the generator tells from a synthetic table whether "
+    "a given record was in the training data: the chance that a release made with the record gets "
+    "the higher score than one made without. 0.5 is a coin, 1 is certainty.",
+    formula="For each record attacked, the generator is refitted on the training table with and "
+    "without it. Of every release: the square roots of how many rows equal the record, lie within "
+    "five distances of it, share its rarest values and pairs of values or are as far out, and "
+    "the distances of the nearest rows. A linear discriminant (the likelihood ratio of two normal "
+    "distributions of equal spread) learns with from without on one half of the runs; the area "
+    "under its ROC curve on the other half, mean over records. Runs of the other half exchanged "
+    "between worlds: interval, and p-values corrected for all records (max-T). True positive "
+    "rates: the threshold is chosen on the first half; Clopper–Pearson intervals",
+    unit="AUC",
+    better="lower",
+    headline="mean area under the ROC curve over the records attacked",
+    source="Stadler, Oprisanu and Troncoso 2022 (shadow models with and without a record); "
+    "Houssiau et al. 2022 (queries about the record); Meeus et al. 2023 (vulnerable records); "
+    "Carlini et al. 2022 (likelihood ratio, true positives at few false positives)",
+    not_shown="The records attacked are those that stand most apart, and made-up ones: others are "
+    "less exposed as a rule. Another attacker may ask better questions. A value near 0.5 says that "
+    "this attack fails. The interval speaks of this generator and these records.",
+    threat="Knows the generator and its settings, the full record, and every other record (game "
+    "alone) or all but the other records attacked (game together); sees the released table. "
+    "Counted against releases made without the record. Null: worlds exchanged. Positive control: "
+    "bootstrap, whose area is 0.5 + (1 − 1/e)/2 = 0.816 with as many rows released as learnt.",
+    opening="The risk under this attack is",
+    against="a coin gets",
+)
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The records attacked: rows of training first, then made-up ones."""
+
+    rows: NDArray[np.int64]
+    made_up: pl.DataFrame
+
+    def __len__(self) -> int:
+        return len(self.rows) + self.made_up.height
+
+    @property
+    def names(self) -> list[str]:
+        """What to call them, without saying who they are."""
+        real = [f"record {i}" for i in range(1, len(self.rows) + 1)]
+        return real + [f"canary {i}" for i in range(1, self.made_up.height + 1)]
+
+    def frame(self, setting: Setting) -> pl.DataFrame:
+        """Give all their values."""
+        return pl.concat([setting.train.frame[self.rows], self.made_up])
+
+
+@described(CARD)
+def membership(
+    setting: Setting,
+    *,
+    record: int | None = None,
+    records: int = 4,
+    canaries: int = 1,
+    trials: int = 100,
+    rows: Any = None,
+    game: str = "alone",
+    permutations: int = 1000,
+) -> Finding:
+    """Tell releases made with a record from those made without it.
+
+    Parameters
+    ----------
+    record : int, optional
+        The row attacked, from 1; if not given, the records that stand most apart.
+    records, canaries : int
+        How many records to attack, and how many to make up of rare and extreme values.
+    trials : int
+        Refits of every world; half of them teach the attacker, the others test the attack.
+    rows : int or list of int, optional
+        How many rows are released; of several, the largest is in front and the others say what
+        the first rows of a release would have told.
+    game : {"alone", "together"}
+        Alone: with and without each record, all others being known. Together: every refit holds a
+        random half of the records attacked, which takes far fewer refits.
+    """
+    targets = _targets(setting, record, records, canaries)
+    if game not in GAMES:
+        raise OptionError(f"game = '{game}'", hint=f"use one of {', '.join(GAMES)}")
+    if trials < 2 * FEWEST or permutations < 2:
+        raise OptionError(
+            f"trials = {trials}, permutations = {permutations}", hint=f"use at least {2 * FEWEST}"
+        )
+    sizes = check_sizes(rows, setting.train.height)
+    base = np.delete(np.arange(setting.train.height), targets.rows)
+    known = Table(setting.train.frame[base], setting.train.schema)
+    queries = Queries.about(known, targets.frame(setting), sizes)
+    refits = (
+        plan(setting, CARD.name, _alone(setting, targets), trials)
+        if game == "alone"
+        else _together(setting, targets, trials)
+    )
+    runs = gather(setting, refits, queries, rows=sizes[-1])
+    if not enough(runs, FEWEST // 2):
+        return CARD.failed(
+            f"{runs.note} Too few refits to learn from and to test: every record needs at least "
+            f"{FEWEST} with it and {FEWEST} without."
+        )
+    rng = setting.stream(CARD.name, "swaps")
+    shadows = judge(runs, queries.shape, rng, permutations)
+    return _finding(setting, targets, runs, shadows, sizes, game)
+
+
+def _targets(setting: Setting, record: int | None, records: int, many: int) -> Targets:
+    height = setting.train.height
+    if record is not None and not 1 <= record <= height:
+        raise OptionError(
+            f"record = {record}: there is no such row", hint=f"name a row from 1 to {height:,}"
+        )
+    if records < 0 or many < 0 or records + many < 1 or records > height // 2:
+        raise OptionError(
+            f"records = {records}, canaries = {many}",
+            hint="attack at least one, and at most half of the table",
+        )
+    if record is not None:
+        chosen = np.array([record - 1])
+    else:
+        setting.progress("choosing records", 0, 1)
+        chosen = vulnerable(setting.train, records) if records else np.empty(0, np.int64)
+    stream = setting.stream(CARD.name, "canaries")
+    return Targets(chosen, made_up(setting.train, many, stream))
+
+
+def _alone(setting: Setting, targets: Targets) -> list[tuple[World, NDArray[np.float64]]]:
+    """One world as it is, one without each record, one with each canary; nan: not asked there."""
+    every = np.arange(setting.train.height)
+    real = len(targets.rows)
+    inside = np.concatenate([np.ones(real), np.zeros(len(targets) - real)])
+    made = [(World("as it is"), inside)]
+    for place, name in enumerate(targets.names):
+        own = np.full(len(targets), np.nan)
+        own[place] = float(place >= real)
+        world = (
+            World(f"without {name}", np.delete(every, targets.rows[place]))
+            if place < real
+            else World(f"with {name}", added=targets.made_up[place - real : place - real + 1])
+        )
+        made.append((world, own))
+    return made
+
+
+def _together(setting: Setting, targets: Targets, trials: int) -> list[Planned]:
+    """Worlds in pairs: a random half of the records attacked, and the other half."""
+    rng = setting.stream(CARD.name, "halves")
+    seeds = rng.choice(2**31, (trials, 2), replace=False)
+    every, real = np.arange(setting.train.height), len(targets.rows)
+    made = []
+    for number in range(trials):
+        drawn = rng.random(len(targets)) < 0.5
+        for side, chosen in enumerate((drawn, ~drawn)):
+            kept = np.delete(every, targets.rows[~chosen[:real]])
+            added = targets.made_up.filter(pl.Series(chosen[real:], dtype=pl.Boolean))
+            name = f"coins {number + 1}, {('heads', 'tails')[side]}"
+            world = World(name, kept, added if added.height else None)
+            task = Task(world, int(seeds[number, side]))
+            made.append(Planned(task, chosen.astype(np.float64), number % 2 == 0))
+    return made
+
+
+def _finding(
+    setting: Setting,
+    targets: Targets,
+    runs: Runs,
+    shadows: Shadows,
+    sizes: Sequence[int],
+    game: str,
+) -> Finding:
+    value = float(shadows.mean[-1])
+    p_value = float(min(shadows.p_value.min(), shadows.p_mean))
+    each = [
+        _of_target(name, shadows, place, len(targets)) for place, name in enumerate(targets.names)
+    ]
+    rates = [_pooled(shadows, rate) for rate in RATES]
+    tables = {}
+    if len(sizes) > 1:
+        released = tuple((size, float(a)) for size, a in zip(sizes, shadows.mean, strict=True))
+        tables["line:released"] = TableOfNumbers(("synthetic rows released", "AUC"), released)
+    missing = [part.name for part in rates if part.value is None]
+    notes = [
+        f"{len(targets.rows):,} records of the training table and {targets.made_up.height:,} "
+        f"made-up ones were attacked, game {game}, {sizes[-1]:,} rows released.",
+        runs.note,
+        NOT_USED if setting.release else "",
+        f"Flagged if any of {len(targets) + 1:,} areas (each record's, and the mean) is too large "
+        "for exchanged worlds, all taken together.",
+        "Too few tests for some rates of false positives: it takes three times as many as one "
+        "false positive needs."
+        if missing
+        else "",
+    ]
+    return Finding(
+        CARD.name,
+        unit=CARD.unit,
+        better=CARD.better,
+        value=value,
+        interval=around(value, float(shadows.spread_mean), 0.0, 1.0),
+        reference=0.5,
+        p_value=p_value,
+        flagged=p_value <= 1 - LEVEL,
+        parts=(*each, *rates),
+        tables=tables,
+        note=" ".join(filter(None, notes)),
+        register=_register(targets, shadows),
+    )
+
+
+def _of_target(name: str, shadows: Shadows, place: int, looks: int) -> Part:
+    """Give a record's area, and what its own threshold catches at a tenth of false positives."""
+    found = caught(shadows, 0.1, place)
+    low, high = found.interval((1 - LEVEL) / looks)
+    area = float(shadows.area[place])
+    return Part(
+        name,
+        area,
+        0.5,
+        {
+            "p_value": float(shadows.p_value[place]),
+            "true_positives": found.hits / found.members,
+            "true_positives_low": low,
+            "true_positives_high": high,
+            "false_positives": found.wrong / found.others,
+            "tests": float(found.members + found.others),
+        },
+        interval=around(area, float(shadows.spread[place]), 0.0, 1.0),
+    )
+
+
+def _pooled(shadows: Shadows, rate: float) -> Part:
+    title = f"true positives at {100 * rate:g} % false positives"
+    found = caught(shadows, rate)
+    if found.others < EXPECTED / rate - 1e-9:
+        return Part(title, None, unit="fraction")
+    return Part(
+        title,
+        found.hits / found.members,
+        found.wrong / found.others,
+        unit="fraction",
+        interval=found.interval(1 - LEVEL),
+    )
+
+
+def _register(targets: Targets, shadows: Shadows) -> pl.DataFrame:
+    made_up = [None] * targets.made_up.height
+    return pl.DataFrame(
+        [
+            pl.Series("measure", [CARD.name] * len(targets), pl.String),
+            pl.Series("training_row", [*targets.rows.tolist(), *made_up], pl.Int64),
+            pl.Series("attack", targets.names, pl.String),
+            pl.Series("area", shadows.area, pl.Float64),
+            pl.Series("p_value", shadows.p_value, pl.Float64),
+        ]
+    )

@@ -1,0 +1,204 @@
+"""From what was seen of a release to the chance of each candidate.
+
+Every candidate has counts of its own: rows of a sample that equal it, or are near to it. Refits say
+how large they are in the candidate's own world and in all others, which are pooled. The log odds of
+a candidate are the weighted log likelihood ratios of its counts, with the same few weights for all:
+a conditional logit, fitted on the refits, which are releases whose truth is known. So what comes
+out is calibrated as far as refits can tell.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.attacks.games import Floats
+
+Ints = NDArray[np.int64]
+SHAPES = (1.0, 4.0, 16.0, 64.0)
+GRID = np.linspace(0.0, 8.0, 401)[1:]
+FOLDS = 5
+STEPS = 50
+HALF = 0.5
+
+
+def normalised(logs: Floats) -> Floats:
+    """Turn logarithms into chances that add up to 1, along the last axis.
+
+    Examples
+    --------
+    >>> normalised(np.log([1.0, 3.0])).tolist()
+    [0.25, 0.75]
+    """
+    made: Floats = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    made /= made.sum(axis=-1, keepdims=True)
+    return made
+
+
+@dataclass(frozen=True)
+class Refits:
+    """Counts of refits by candidate and kind, and the place of each refit's world.
+
+    ``counts`` has the shape (refits, candidates, kinds).
+    """
+
+    counts: Floats
+    world: Ints
+
+    def __len__(self) -> int:
+        return len(self.world)
+
+    @property
+    def worlds(self) -> int:
+        """The number of candidates."""
+        return int(self.counts.shape[1])
+
+    def take(self, rows: Ints | Sequence[int]) -> "Refits":
+        """Give some of them."""
+        return Refits(self.counts[rows], self.world[rows])
+
+    def redrawn(self, stream: np.random.Generator) -> "Refits":
+        """Draw the refits of each world again."""
+        rows = [np.flatnonzero(self.world == world) for world in range(self.worlds)]
+        return self.take(np.concatenate([stream.choice(own, len(own)) for own in rows if len(own)]))
+
+    def features(self, seen: Floats) -> Floats:
+        """Give the log likelihood ratios of samples that are not among these refits.
+
+        For each candidate and kind: its own world against all others, for Poisson counts.
+        """
+        mine = self.world[:, None] == np.arange(self.worlds)
+        sizes = mine.sum(axis=0).astype(float)
+        own = np.einsum("nj,njk->jk", mine, self.counts)
+        rest = (self.counts.sum(axis=0) - own + HALF) / (len(self) - sizes + 1)[:, None]
+        made = np.empty(seen.shape)
+        for kind in range(self.counts.shape[2]):
+            shift = shifts(own[:, kind], sizes, rest[:, kind])
+            made[..., kind] = seen[..., kind] * np.log1p(shift / rest[:, kind]) - shift
+        return made
+
+    def folds(self) -> Ints:
+        """Deal the refits of each world out into folds."""
+        turn = np.zeros(len(self), np.int64)
+        for world in range(self.worlds):
+            own = np.flatnonzero(self.world == world)
+            turn[own] = np.arange(len(own)) % FOLDS
+        return turn
+
+    def own_features(self) -> Floats:
+        """Give the features of each refit by refits of other folds."""
+        made, turn = np.zeros(self.counts.shape), self.folds()
+        for fold in range(FOLDS):
+            inside, rest = np.flatnonzero(turn == fold), np.flatnonzero(turn != fold)
+            if len(inside) and len(rest):
+                made[inside] = self.take(rest).features(self.counts[inside])
+        return made
+
+
+def shifts(own: Floats, sizes: Floats, rest: Floats) -> Floats:
+    """Estimate by how much each world's count is larger there than elsewhere.
+
+    Counts are Poisson; the shifts are gamma with a common mean (by moments) and a common shape (the
+    likeliest of a few), for a record moves its own count by about as much whatever its values. Each
+    is estimated by its posterior mean.
+
+    Parameters
+    ----------
+    own : array of float
+        The counts in each world's own refits, added up.
+    sizes : array of float
+        The number of these refits.
+    rest : array of float
+        The mean of the same count in a refit of another world.
+
+    Examples
+    --------
+    >>> own, sizes, rest = np.array([12.0, 710.0]), np.array([10.0, 10.0]), np.array([0.01, 70.0])
+    >>> shifts(own, sizes, rest).round(1).tolist()
+    [1.1, 1.1]
+    """
+    mean = float((own - sizes * rest).sum() / max(sizes.sum(), 1.0))
+    if mean <= 0:
+        return np.zeros(len(own))
+    grid = mean * GRID
+    expected = sizes[:, None] * (rest[:, None] + grid)
+    logs = own[:, None] * np.log(np.maximum(expected, 1e-300)) - expected
+    best, made = -np.inf, np.zeros(len(own))
+    for shape in SHAPES:
+        prior = (shape - 1) * np.log(GRID) - shape * GRID
+        joint = logs + prior - np.log(np.exp(prior).sum())
+        top = joint.max(axis=1)
+        fit = float((top + np.log(np.exp(joint - top[:, None]).sum(axis=1))).sum())
+        if fit > best:
+            best, made = fit, normalised(joint) @ grid
+    return made
+
+
+def fit_weights(features: Floats, world: Ints) -> Floats:
+    """Fit the weights of a conditional logit; a ridge holds them near 1 for the first, else 0.
+
+    Parameters
+    ----------
+    features : array of shape (samples, candidates, features)
+    world : array of int
+        The true candidate of each sample.
+    """
+    start = np.eye(1, features.shape[2])[0]
+    weights: Floats = start.copy()
+    true = features[np.arange(len(world)), world]
+    for _ in range(STEPS):
+        chances = normalised(features @ weights)
+        mean = np.einsum("nj,njf->nf", chances, features)
+        slope = (true - mean).sum(axis=0) - (weights - start)
+        curve = np.einsum("nj,njf,njg->fg", chances, features, features) - mean.T @ mean
+        step = np.linalg.solve(curve + np.eye(len(start)), slope)
+        size = float(np.abs(step).max())
+        weights = weights + step * min(1.0, HALF / max(size, 1e-12))
+        if size < 1e-8:
+            break
+    return weights
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The chance of each candidate; the same with refits redrawn; the mean of the true worlds."""
+
+    posterior: Floats
+    redrawn: Floats
+    mean: float
+
+
+def judge(
+    refits: Refits, seen: Floats, stream: np.random.Generator | None = None, redraws: int = 0
+) -> Judged:
+    """Weigh candidates by what is seen of a release.
+
+    Parameters
+    ----------
+    seen : array of shape (candidates, kinds)
+    stream, redraws
+        The refits are drawn again so often, for an interval; the weights stay.
+    """
+    features = refits.own_features()
+    weights = fit_weights(features, refits.world)
+    posterior = normalised(refits.features(seen) @ weights)
+    redrawn = [
+        normalised(refits.redrawn(stream).features(seen) @ weights)
+        for _ in range(redraws if stream is not None else 0)
+        if stream is not None
+    ]
+    return Judged(posterior, np.array(redrawn), _mean_win(refits, features))
+
+
+def _mean_win(refits: Refits, features: Floats) -> float:
+    """Give the mean chance of the true world over refits, by weights fitted on other folds."""
+    turn, wins = refits.folds(), np.full(len(refits), 1 / refits.worlds)
+    for fold in range(FOLDS):
+        inside, rest = np.flatnonzero(turn == fold), np.flatnonzero(turn != fold)
+        if len(inside) and len(rest):
+            weights = fit_weights(features[rest], refits.world[rest])
+            wins[inside] = normalised(features[inside] @ weights)[
+                np.arange(len(inside)), refits.world[inside]
+            ]
+    return float(wins.mean())

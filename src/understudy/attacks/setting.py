@@ -1,0 +1,112 @@
+"""What an attack on a generator is about, and how it may be carried out."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from understudy.attacks.games import Answer, Game, Generator, Summary, Task
+from understudy.attacks.refits import MOST_SECONDS, refit
+from understudy.comparison import Progress, silent, stream
+from understudy.errors import OptionError
+from understudy.findings import Card, Finding
+from understudy.tables import Table
+
+BUDGET = 300.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A generator, the real table, what was released of it, and the means of the attacker.
+
+    Parameters
+    ----------
+    generator : Generator
+    train : Table
+        The real table that the release was made from.
+    release : tuple of Table
+        What was released, one or more copies; none if the attack makes its own.
+    seed : int
+    budget : float
+        Seconds for refits, from ``start`` on.
+    refits : int, optional
+        The most refits, where the budget is not to be counted in seconds alone.
+    workers, limit, journal
+        Processes, seconds for a single refit, and a file to go on from: see ``refit``.
+    """
+
+    generator: Generator
+    train: Table
+    release: tuple[Table, ...] = ()
+    seed: int = 0
+    budget: float = BUDGET
+    refits: int | None = None
+    workers: int | None = None
+    limit: float = MOST_SECONDS
+    journal: Path | None = None
+    progress: Progress = silent
+    options: Mapping[str, Any] = field(default_factory=dict)
+    start: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        if not self.budget > 0:
+            raise OptionError(f"budget = {self.budget:g}", hint="give a number of seconds above 0")
+        if self.refits is not None and self.refits < 1:
+            raise OptionError(f"refits = {self.refits}", hint="allow at least 1")
+
+    @property
+    def deadline(self) -> float:
+        """The time after which no further refit begins."""
+        return self.start + self.budget
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is used up."""
+        return time.monotonic() >= self.deadline
+
+    def stream(self, *names: str) -> np.random.Generator:
+        """Give the random stream of this name."""
+        return stream(self.seed, *names)
+
+    def refit(
+        self,
+        tasks: Iterable[Task],
+        summary: Summary,
+        *,
+        base: Table | None = None,
+        rows: int | None = None,
+        copies: int = 1,
+        total: int = 0,
+    ) -> Iterator[Answer]:
+        """Run the generator in the worlds of these tasks, and give answers as they come.
+
+        The base table is training, and as many rows are sampled as training has, if not given.
+        """
+        table = self.train if base is None else base
+        many = table.height if rows is None else rows
+        game = Game(self.generator, Table(table.frame, table.schema), summary, many, copies)
+        return refit(
+            game,
+            tasks,
+            workers=self.workers,
+            limit=self.limit,
+            deadline=self.deadline,
+            journal=self.journal,
+            progress=self.progress,
+            total=total,
+        )
+
+
+class Attack(Protocol):
+    """A function from a setting to a finding, with a card; keyword-only parameters are options."""
+
+    card: Card
+
+    def __call__(self, setting: Setting, **options: Any) -> Finding:
+        """Play the game and say what was found."""
+
+
+Described = Callable[..., Finding]

@@ -1,0 +1,69 @@
+"""What is kept of samples when candidates are weighed: how many rows are equal or near to each."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from understudy.attacks.games import Floats
+from understudy.coding import Codec
+from understudy.engines import MemorySource
+from understudy.tables import Table
+
+BINS = 20
+EQUAL = 1
+EVERY = 5
+
+
+@dataclass(frozen=True, repr=False)
+class Near:
+    """For each candidate: how many rows equal it, are nearly so, or hold its rare values.
+
+    Rows that differ in no, one, two or up to a third of the columns are counted apart; numbers are
+    compared by bins. The last count is of equal values in single columns: one that few of the
+    records known hold weighs more there. With ``kinds`` = 1 equal rows alone are counted.
+    """
+
+    codec: Codec
+    rows: Table
+    weights: Floats
+    kinds: int = EVERY
+
+    @classmethod
+    def of(cls, known: Table, rows: pl.DataFrame, kinds: int) -> "Near":
+        """Compare with the candidates, by the bins and frequencies of the records known."""
+        wanted = Table(rows.cast(known.frame.schema), known.schema)
+        every = Table(pl.concat([known.frame, wanted.frame]), known.schema)
+        plain, source = MemorySource(wanted).rows(), MemorySource(known)
+        times = np.array([source.copies(plain.select(name)) for name in plain.columns]).T
+        codec = Codec.fit(MemorySource(every), bins=BINS)
+        return cls(codec, wanted, 1 / np.sqrt(times + 1.0), kinds)
+
+    def __repr__(self) -> str:
+        hashed = hashlib.sha256(self.rows.frame.hash_rows(seed=0).to_numpy().tobytes())
+        hashed.update(self.weights.tobytes())
+        for coder in self.codec.columns:
+            hashed.update(coder.edges.tobytes() + repr(coder.levels).encode())
+        return f"Near({hashed.hexdigest()[:16]}, {self.kinds})"
+
+    def __call__(self, samples: Sequence[Table]) -> Floats:
+        """Count over all copies: so many numbers for each candidate, one after the other."""
+        made: Floats = np.sum([self._counts(sample) for sample in samples], axis=0)
+        return made.reshape(-1)
+
+    def _counts(self, sample: Table) -> Floats:
+        wanted = self.codec.encode(self.rows).codes
+        codes = self.codec.encode(sample).codes
+        ends = (0, 1, 2, max(3, codes.shape[1] // 3))[: self.kinds]
+        made = np.empty((len(wanted), self.kinds))
+        for place, candidate in enumerate(wanted):
+            differing = (codes != candidate).sum(axis=1)
+            within = [int((differing <= end).sum()) for end in ends]
+            made[place, : len(ends)] = np.diff([0, *within])
+        if self.kinds == EVERY:
+            source, plain = MemorySource(sample), MemorySource(self.rows).rows()
+            equal = np.array([source.copies(plain.select(name)) for name in plain.columns]).T
+            made[:, -1] = (equal * self.weights).sum(axis=1)
+        return made

@@ -1,0 +1,117 @@
+"""What a calibration says beside a finding: the smallest leak that the measure would notice."""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from understudy.comparison import Comparison
+from understudy.errors import DataError, OptionError
+from understudy.findings import Finding
+
+VERSION = 1
+HINT = "give a file written by understudy calibrate --out"
+MAIN = "copies"
+
+
+def read_calibration(given: Any) -> dict[str, Any]:
+    """Read a calibration from its file, its dict, or the object itself.
+
+    What is none, cut off or of another version is an error that says so.
+    """
+    if hasattr(given, "to_dict"):
+        given = given.to_dict()
+    if isinstance(given, Mapping):
+        return _checked(given, "calibration")
+    path = Path(given)
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: there is no such file", hint=HINT) from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}", hint=HINT) from error
+    except ValueError as error:
+        raise DataError(f"{path}: this is not a whole calibration", hint=HINT) from error
+    return _checked(data, str(path))
+
+
+def _checked(data: Any, name: str) -> dict[str, Any]:
+    if not isinstance(data, Mapping) or "understudy_calibration" not in data:
+        raise DataError(f"{name}: this is no calibration", hint=HINT)
+    if data["understudy_calibration"] != VERSION:
+        raise DataError(
+            f"{name}: a calibration of version {data['understudy_calibration']}",
+            hint=f"this program reads version {VERSION}",
+        )
+    told = data.get("provenance")
+    whole = (
+        isinstance(told, Mapping)
+        and isinstance(told.get("columns"), Mapping)
+        and isinstance(told.get("rows"), Mapping)
+        and isinstance(data.get("measures"), Mapping)
+    )
+    if not whole:
+        raise DataError(f"{name}: this is not a whole calibration", hint=HINT)
+    return dict(data)
+
+
+def check_fits(data: Mapping[str, Any], comparison: Comparison) -> None:
+    """Refuse a calibration of other columns: it says nothing about these."""
+    was = data["provenance"]["columns"]
+    own = {column.name: column.kind for column in comparison.schema}
+    for name in (*own, *was):
+        if own.get(name) != was.get(name):
+            kinds = [kinds.get(name) or "absent" for kinds in (was, own)]
+            raise OptionError(
+                f"calibration: the column '{name}' was {kinds[0]} there and is {kinds[1]} here",
+                hint="calibrate on this data (understudy calibrate), with the same schema",
+            )
+
+
+def with_calibration(
+    findings: Sequence[Finding], data: Mapping[str, Any], comparison: Comparison
+) -> tuple[list[Finding], dict[str, Any]]:
+    """Put beside each finding what the measure would notice; say how the calibration differs."""
+    told = data["provenance"]
+    made = [
+        finding
+        if finding.measure not in data["measures"]
+        else dataclasses.replace(finding, calibration=_beside(data["measures"][finding.measure]))
+        for finding in findings
+    ]
+    rows = told["rows"].get("each")
+    notes = []
+    here = sorted({comparison.height(table) for table in comparison.tables})
+    if here != [rows]:
+        notes.append(
+            f"the calibration had {rows:,} rows a table, here there are "
+            f"{' and '.join(f'{n:,}' for n in here)}: with more rows, smaller leaks are noticed"
+        )
+    for role in ("keys", "sensitive"):
+        if list(told.get(role) or []) != list(getattr(comparison, role)):
+            named = ", ".join(told.get(role) or []) or "none"
+            notes.append(f"the calibration had other {role} columns: {named}")
+    if not comparison.has_holdout:
+        notes.append("the calibration had a holdout, and here there is none")
+    summary = {
+        "understudy": told.get("understudy"),
+        "rows": dict(told["rows"]),
+        "method": told.get("method"),
+        "notes": notes,
+    }
+    return made, summary
+
+
+def _beside(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what is shown: the smallest leak of each kind, false alarms, and whether it is blind."""
+    if found.get("status") != "ok":
+        return {"blind": None, "why": str(found.get("note") or ""), "smallest": None, "kinds": {}}
+    smallest = {kind: told.get("smallest") for kind, told in found["kinds"].items()}
+    return {
+        "blind": found.get("blind"),
+        "why": str(found.get("why") or ""),
+        "smallest": smallest.get(MAIN),
+        "kinds": smallest,
+        "false_alarms": found.get("false_alarms"),
+    }

@@ -1,0 +1,138 @@
+"""A generator run again and again: what fails is named, what is stopped goes on."""
+
+import itertools
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+
+import naughty
+from understudy.attacks.games import Game, Task, World
+from understudy.attacks.refits import portable, refit
+from understudy.errors import OptionError
+from understudy.generators import Called, Ours, generator
+from understudy.tables import Table
+
+HOW = ["fine", "raises", "hangs", "dies", "other columns", "too few"]
+
+
+@pytest.fixture(scope="module")
+def base() -> Table:
+    numbers = [i / 10 for i in range(60)]
+    return Table.of(pl.DataFrame({"number": numbers, "how": HOW * 10}))
+
+
+def game(base: Table, fit=naughty.shuffled, copies: int = 1) -> Game:
+    return Game(Called(fit), Table(base.frame, base.schema), naughty.mean_of_numbers, 30, copies)
+
+
+def world(how: str) -> World:
+    return World(how, np.arange(6), pl.DataFrame({"number": [0.5], "how": [how]}))
+
+
+def test_failures_are_answers_by_the_name_of_their_world(base):
+    tasks = [Task(world(how), seed) for how in HOW for seed in (1, 2)]
+    start = time.monotonic()
+    answers = list(refit(game(base, naughty.by_world), tasks, workers=2, limit=4.0))
+    assert time.monotonic() - start < 40
+    assert {a.task.name for a in answers} == {task.name for task in tasks}
+    said = {(a.task.world.name, a.numbers is None): a.error for a in answers}
+    assert said["fine", False] == ""
+    assert said["raises", True] == "ValueError: I do not like this table"
+    assert said["hangs", True] == "it did not finish within 4 seconds and was stopped"
+    assert said["dies", True] == "its process was lost (exit status 7)"
+    assert "number" in said["other columns", True]
+    assert said["too few", True].startswith("by_world gave 29 rows, and 30 were asked for")
+
+
+def test_answers_do_not_depend_on_processes_or_order(base):
+    tasks = [Task(World("all"), seed) for seed in range(6)]
+    alone = {a.task.seed: a.numbers for a in refit(game(base), tasks, workers=1)}
+    both = {a.task.seed: a.numbers for a in refit(game(base), tasks[::-1], workers=2)}
+    assert sorted(alone) == list(range(6))
+    assert all(np.array_equal(alone[seed], both[seed]) for seed in alone)
+    played = game(base).play(tasks[3])
+    assert np.array_equal(alone[3], played)
+
+
+def test_what_a_generator_prints_is_not_taken_for_an_answer(base):
+    (answer,) = refit(game(base, naughty.talkative), [Task(World("all"), 1)], workers=1)
+    assert answer.error == ""
+
+
+def test_a_function_that_cannot_be_sent_is_played_here(base):
+    def local(table):
+        time.sleep(30 if table["number"].max() > 100 else 0)
+        return lambda n: table.sample(n, with_replacement=True, seed=1)
+
+    played = game(base, local)
+    assert portable(played) is None
+    slow = World("slow", added=pl.DataFrame({"number": [1000.0], "how": ["fine"]}))
+    answers = list(refit(played, [Task(slow, 0), Task(World("all"), 0)], limit=0.5))
+    assert "did not finish within 0.5 seconds" in answers[0].error
+    assert answers[1].error == ""
+
+
+def test_a_stopped_game_goes_on_from_its_journal(base, tmp_path):
+    journal, tasks = tmp_path / "journal", [Task(World("all"), seed) for seed in range(6)]
+    whole = {a.task.seed: a.numbers for a in refit(game(base), tasks, workers=1)}
+    first = list(itertools.islice(refit(game(base), tasks, workers=1, journal=journal), 3))
+    with journal.open("a") as file:
+        file.write('{"task": "all #5", "numb')  # killed in the middle of a line
+    read = []
+    again = refit(
+        game(base), tasks, workers=1, journal=journal, progress=lambda *now: read.append(now)
+    )
+    answers = {a.task.seed: a.numbers for a in again}
+    assert len(first) == 3
+    assert len(read) == 3  # only what was missing was played
+    assert all(np.array_equal(answers[seed], whole[seed]) for seed in whole)
+
+
+def test_a_journal_of_another_game_is_refused(base, tmp_path):
+    journal = tmp_path / "journal"
+    list(refit(game(base), [Task(World("all"), 1)], workers=1, journal=journal))
+    with pytest.raises(OptionError, match="journal of another attack"):
+        list(refit(game(base, copies=2), [Task(World("all"), 1)], journal=journal))
+    journal.write_text("a letter\n")
+    with pytest.raises(OptionError, match="is no journal of an attack"):
+        list(refit(game(base), [Task(World("all"), 1)], journal=journal))
+
+
+def test_no_task_begins_after_the_deadline(base):
+    tasks = [Task(World("all"), seed) for seed in range(50)]
+    assert list(refit(game(base), tasks, workers=1, deadline=time.monotonic() - 1)) == []
+
+
+def test_who_stops_asking_stops_the_processes(base):
+    answers = refit(game(base), [Task(World("all"), seed) for seed in range(50)], workers=2)
+    next(answers)
+    answers.close()
+    with pytest.raises(StopIteration):
+        next(answers)
+
+
+def test_ours_and_functions_are_generators(base):
+    own = generator("bootstrap")
+    assert own == Ours("bootstrap")
+    assert [frame.height for frame in own(base, 5, 2, 1)] == [5, 5]
+    assert generator(naughty.shuffled).name == "shuffled"
+    with pytest.raises(OptionError, match="is no generator"):
+        generator(3)
+    with pytest.raises(OptionError, match="there is no method 'kart'"):
+        generator("kart")
+
+
+def test_a_function_gets_tables_of_the_callers_kind(base):
+    pandas = pytest.importorskip("pandas")
+    seen = []
+
+    def fit(table):
+        seen.append(type(table))
+        return lambda n: table.head(n)
+
+    frame = pandas.DataFrame({"number": [1.0, 2.0, 3.0], "how": ["a", "b", "a"]})
+    made = generator(fit, like=frame)(Table.of(frame), 2, 1, 0)
+    assert seen == [pandas.DataFrame]
+    assert len(made[0]) == 2

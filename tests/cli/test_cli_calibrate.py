@@ -1,0 +1,110 @@
+"""understudy calibrate, and assess --calibration, run as a process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from people import people
+from process import understudy
+
+MEASURES = "privacy.identical_matches,privacy.replicated_uniques"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("calibrate")
+    people(900, 1).write_csv(folder / "real.csv")
+    for number, name in enumerate(("train", "synthetic", "holdout"), start=2):
+        people(300, number).write_csv(folder / f"{name}.csv")
+    done = understudy(
+        "calibrate", "real.csv", "--measures", MEASURES, "--keys", "age,town", "--budget", 3,
+        "--out", "c.json", "--html", "c.html", cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (folder / "stdout.txt").write_text(done.stdout)
+    return folder
+
+
+def test_the_table_the_file_and_the_page(folder):
+    said = " ".join((folder / "stdout.txt").read_text().split())
+    assert "privacy.identical_matches" in said
+    assert "false alarms" in said
+    assert "raises an alarm in 80 % of the runs" in said
+    assert "300 rows a table" in said
+    text = (folder / "c.json").read_text()
+    data = json.loads(text)
+    assert set(data["measures"]) == set(MEASURES.split(","))
+    assert data["provenance"]["keys"] == ["age", "town"]
+    assert str(folder) not in text
+    assert "real.csv" not in text
+    page = (folder / "c.html").read_text()
+    assert '<svg class="lines"' in page
+    assert "exact copies" in page
+    assert {path.name for path in folder.iterdir()} >= {"c.json", "c.html"}
+    assert not [path for path in folder.iterdir() if path.name.startswith(".understudy")]
+
+
+def test_assess_shows_what_each_would_notice(folder):
+    data = json.loads((folder / "c.json").read_text())
+    data["measures"]["privacy.replicated_uniques"].update(blind=True, why="it missed its control")
+    (folder / "blind.json").write_text(json.dumps(data))
+    done = understudy(
+        "assess", "train.csv", "synthetic.csv", "--holdout", "holdout.csv", "--keys", "age,town",
+        "--measures", MEASURES, "--calibration", "blind.json", "--html", "a.html",
+        "--receipt", "r.json", cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "What each would notice" in said
+    assert "On data like this it notices leaks" in said
+    assert "Blind here: it missed its control." in said
+    assert "blind here" in done.stdout.lower()
+    page = (folder / "a.html").read_text()
+    assert "Blind here: it missed its control." in page
+    again = understudy("verify", "r.json", cwd=folder)
+    assert again.returncode == 0, again.stdout + again.stderr
+
+
+def test_a_calibration_of_other_columns_is_refused(folder, tmp_path):
+    people(300, 5).drop("town").write_csv(tmp_path / "other.csv")
+    done = understudy(
+        "assess", tmp_path / "other.csv", tmp_path / "other.csv", "--calibration", "c.json",
+        "--measures", "privacy.identical_matches", cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "the column 'town' was category there and is absent here" in done.stderr
+    assert "hint: calibrate on this data" in done.stderr
+
+
+def test_wrong_use(folder):
+    done = understudy("calibrate", "real.csv", cwd=folder)
+    assert done.returncode == 2
+    assert "--out" in done.stderr
+    done = understudy("calibrate", "real.csv", "--out", "real.csv", cwd=folder)
+    assert done.returncode == 2
+    assert "would be overwritten" in done.stderr
+    done = understudy("calibrate", "train.csv", "--rows", 200, "--out", "x.json", cwd=folder)
+    assert done.returncode == 2
+    assert "too few to calibrate" in done.stderr
+    assert not (folder / "x.json").exists()
+
+
+@pytest.mark.slow
+def test_who_interrupts_gets_nothing_half_written(folder):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "understudy", "calibrate", "real.csv", "--budget", "60",
+         "--measures", "privacy.identical_matches", "--keys", "age", "--out", "stopped.json"],
+        cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    time.sleep(10)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "nothing half written" in said
+    assert not (folder / "stopped.json").exists()
+    assert not [path for path in folder.iterdir() if path.name.startswith(".understudy")]

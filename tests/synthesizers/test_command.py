@@ -1,0 +1,204 @@
+"""Any program as a method: what it writes is checked, and its failures are told by its name."""
+
+import datetime as dt
+import os
+import sys
+import textwrap
+import time
+
+import polars as pl
+import pytest
+
+import process
+import understudy as us
+from understudy.errors import DataError, OptionError
+
+GOOD = """
+    import csv, random, sys
+    train, out, rows, seed = sys.argv[1:5]
+    random.seed(int(seed))
+    with open(train, newline="") as file:
+        head, *body = csv.reader(file)
+    with open(out, "w", newline="") as file:
+        csv.writer(file).writerows([head, *random.choices(body, k=int(rows))])
+"""
+
+
+@pytest.fixture
+def train() -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "age": [20 + i * i % 29 for i in range(40)],
+            "wage": [None if i % 7 == 0 else i * 1.5 for i in range(40)],
+            "sex": ["f", "m"] * 20,
+            "day": [dt.date(2024, 1, 1 + i % 28) for i in range(40)],
+            "smokes": [i % 3 == 0 for i in range(40)],
+        }
+    )
+
+
+@pytest.fixture
+def program(tmp_path):
+    def write(text: str, places: str = "{train} {out} {rows} {seed}") -> str:
+        path = tmp_path / "maker.py"
+        path.write_text(textwrap.dedent(text))
+        return f"{sys.executable} {path} {places}"
+
+    return write
+
+
+def made(train, command, rows=30, seed=1, **options):
+    return us.synthesizer("command", command=command, seed=seed, **options).fit(train).sample(rows)
+
+
+def test_a_program_is_a_method(train, program):
+    sample = made(train, program(GOOD))
+    assert sample.schema == train.schema
+    assert sample.height == 30
+    assert set(sample["age"]) <= set(train["age"])
+    assert sample["wage"].null_count() > 0
+    assert sample.equals(made(train, program(GOOD)), null_equal=True)
+    assert not sample.equals(made(train, program(GOOD), seed=2), null_equal=True)
+    assert made(train, program(GOOD), rows=0).height == 0
+
+
+def test_parquet_and_an_environment_of_its_own(train, program):
+    text = """
+        import os, sys
+        assert sorted(set(os.environ) - {"LC_CTYPE"}) == ["PATH", "WORD"], sorted(os.environ)
+        import polars as pl
+        pl.read_parquet(sys.argv[1]).head(int(sys.argv[3])).write_parquet(sys.argv[2])
+    """
+    sample = made(train, program(text), format="parquet", environment={"WORD": "x"})
+    assert sample.equals(train.head(30), null_equal=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("raise ValueError('I do not like it')", "exit status 1; it said:\n(.|\n)*I do not like"),
+        ("pass", "ended and wrote no table"),
+        ("import os, signal; os.kill(os.getpid(), 9)", "exit status 137"),
+        (GOOD.replace("head, *random", "head[:-1] + ['no'], *random"), "'smokes' is missing"),
+        (
+            GOOD.replace("[head, *random", "[head + ['no']] + [b + ['1'] for b in random"),
+            "'no' of its table is not in training",
+        ),
+        (GOOD.replace("int(rows)", "int(rows) - 1"), "gave 29 rows, and 30 were asked for"),
+        (GOOD.replace("int(rows)", "int(rows) + 1"), "gave 31 rows, and 30 were asked for"),
+        (
+            GOOD.replace("*random", "*[['old', *b[1:]] for b in random").replace(
+                "int(rows))])", "int(rows))]])"
+            ),
+            r"'age' of its table holds 30 values that are no number \('old'\)",
+        ),
+        ("import sys; open(sys.argv[2], 'wb').write(b'\\x00\\xff,\\n')", "maker|python"),
+    ],
+)
+def test_what_a_program_does_wrong_is_told_by_its_name(train, program, text, said):
+    with pytest.raises(DataError, match=said) as caught:
+        made(train, program(text))
+    assert "python" in str(caught.value)
+    assert caught.value.hint
+
+
+def test_a_program_that_hangs_is_stopped_with_all_it_started(train, program, tmp_path):
+    text = """
+        import subprocess, sys, time
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        open({!r}, "w").write(str(child.pid))
+        print("I am thinking", flush=True)
+        time.sleep(60)
+    """
+    note = tmp_path / "child"
+    start = time.monotonic()
+    with pytest.raises(DataError, match="within 2 seconds and was stopped; it said:\n  I am think"):
+        made(train, program(text.format(str(note))), seconds=2)
+    assert time.monotonic() - start < 20
+    _wait_until_gone(int(note.read_text()))
+
+
+def _wait_until_gone(pid: int) -> None:
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().rsplit(")", 1)[1].split()[0] == "Z":
+                    return
+        except OSError:
+            return
+        time.sleep(0.05)
+    raise AssertionError("a process was left behind")
+
+
+def test_a_program_does_not_outlive_who_asked_for_it(train, program, tmp_path):
+    note = tmp_path / "pid"
+    text = f"""
+        import os, time
+        open({str(note)!r}, "w").write(str(os.getpid()))
+        time.sleep(60)
+    """
+    path = tmp_path / "train.csv"
+    train.write_csv(path)
+    running = process.start(
+        "synthesize", str(path), "--out", str(tmp_path / "out.csv"), "--method", "command",
+        "-o", f"command.command={program(text)}",
+    )  # fmt: skip
+    end = time.monotonic() + 30
+    while not (note.exists() and note.read_text()) and time.monotonic() < end:
+        time.sleep(0.05)
+    running.kill()
+    running.wait()
+    _wait_until_gone(int(note.read_text()))
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "no program is named"),
+        ({"command": "  "}, "no program is named"),
+        ({"command": "make {train}"}, r"\{out\} does not occur"),
+        ({"command": "make {train} {out} {sed}"}, r"\{sed\} stands for nothing"),
+        ({"command": "make '{train} {out}"}, "cannot be split into words"),
+        ({"command": "make {train} {out}", "format": "xml"}, "format = 'xml'"),
+        ({"command": "make {train} {out}", "seconds": 0}, "seconds = 0"),
+        ({"command": "make {train} {out}", "environment": "A"}, "environment = 'A'"),
+    ],
+)
+def test_commands_that_cannot_be_run_are_refused_at_once(options, said):
+    with pytest.raises(OptionError, match=said):
+        us.synthesizer("command", **options)
+
+
+def test_other_braces_are_the_programs_own(train, program):
+    command = program(GOOD) + " '{x: 1}' '{}'"
+    assert made(train, command).height == 30
+
+
+def test_a_program_that_does_not_exist(train):
+    with pytest.raises(OptionError, match="there is no program 'no-such-thing'"):
+        made(train, "no-such-thing {train} {out}")
+
+
+def test_no_model_file_is_written(train, program, tmp_path):
+    fitted = us.synthesizer("command", command=program(GOOD)).fit(train)
+    with pytest.raises(OptionError, match="cannot be saved"):
+        fitted.save(tmp_path / "model")
+    assert sorted(os.listdir(tmp_path)) == ["maker.py"]
+
+
+def test_the_command_line(train, program, tmp_path):
+    train.write_csv(tmp_path / "train.csv")
+    done = process.understudy(
+        "synthesize", str(tmp_path / "train.csv"), "--out", str(tmp_path / "out.csv"),
+        "--method", "command", "--rows", "50", "-o", f"command.command={program(GOOD)}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert pl.read_csv(tmp_path / "out.csv").height == 50
+
+
+def test_the_card_is_complete():
+    card = us.SYNTHESIZERS["command"].card
+    optional = ("coarser", "finer")
+    assert all(text for name, text in card.to_dict().items() if name not in optional)
