@@ -99,8 +99,9 @@ def test_options_reach_the_measure(real):
 def test_replicates_are_averaged(real):
     made = us.synthesizer("independent", seed=1).fit(real)
     copies = [made.sample(replicate=i) for i in range(3)]
-    alone = [us.assess(real, c, holdout=real)["fidelity.total_variation"] for c in copies]
-    together = us.assess(real, copies, holdout=real)["fidelity.total_variation"]
+    name = "fidelity.total_variation"
+    alone = [us.assess(real, c, holdout=real, measures=[name])[name] for c in copies]
+    together = us.assess(real, copies, holdout=real, measures=[name])[name]
     assert together.value == pytest.approx(np.mean([f.value for f in alone]))
     assert together.interval[0] == pytest.approx(np.mean([f.interval[0] for f in alone]))
     assert [r[1] for r in together.tables["replicates"].rows] == [f.value for f in alone]

@@ -43,6 +43,7 @@ def test_unknown_and_absent_and_changed(monkeypatch, tmp_path):
 LARGE = ("acs_national2019_nist", "sd2011")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] if n in LARGE else []) for n in ALONE]
 )

@@ -134,6 +134,7 @@ def test_p_values_hold_for_all_records_at_once_in_many_runs():
         assert (p_values <= alpha).sum() <= most
 
 
+@pytest.mark.slow
 def test_bootstrap_is_seen_and_rows_released_matter():
     train = people(60, 1)
     found = attacked(

@@ -204,6 +204,7 @@ def test_who_cannot_say_chances_is_not_asked_for_them(letters):
 # ---------------------------------------------------------------- refits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["counts", "nearness"])
 def test_refits_come_near_the_exact_answer(letters, by):
     rng = np.random.default_rng(4)
@@ -219,6 +220,7 @@ def test_refits_come_near_the_exact_answer(letters, by):
         assert abs(found.value - exact) < 0.1
 
 
+@pytest.mark.slow
 def test_a_function_that_remembers_in_part_and_one_that_forgets(letters):
     two = letters.select(pl.all().replace({"c": "b", "d": "b"}))
     forgets = play(two, naughty.forgets, refits=64, options={"copies": 2})
@@ -283,6 +285,7 @@ def test_the_budget_is_kept(letters):
     assert "the budget ended before" in short.note
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_answer(letters):
     here = play(letters, naughty.shuffled, refits=40, seed=3).to_dict()
     there = attack("worlds", letters, naughty.shuffled, refits=40, seed=3, workers=2)

@@ -108,6 +108,7 @@ def test_replicates_and_models(folder, tmp_path):
     assert again.returncode == 0, again.stderr
     assert pl.read_parquet(tmp_path / "t.parquet").equals(first)
     both = understudy("assess", "train.csv", tmp_path / "s_1.parquet", tmp_path / "s_2.parquet",
+                      "--measures", "fidelity.univariate",
                       "--json", "-", cwd=folder)  # fmt: skip
     assert len(json.loads(both.stdout)["provenance"]["synthetic"]) == 2
 

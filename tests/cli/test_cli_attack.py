@@ -84,6 +84,7 @@ def test_impossible_calls(train, tmp_path):
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_program_killed_in_the_middle_goes_on_where_it_stopped(train, release, tmp_path):
     command = program(tmp_path, wait=0.1)
 

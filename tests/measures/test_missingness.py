@@ -92,10 +92,10 @@ def test_a_broken_relation_of_three_shows_in_three_only():
 def test_nothing_missing_is_said():
     whole = table({"a": "xxyy", "b": "uvuv"}, 10)
     found = find(whole, whole)
-    assert found.status == "not_applicable"
-    assert "no pattern to preserve" in found.note
+    assert (found.value, found.interval) == (0.0, (0.0, 0.0))
+    assert "nothing to preserve" in found.note
     empty = whole.with_columns(b=pl.lit(None, pl.String))
-    assert find(empty, empty).status == "not_applicable"
+    assert find(empty, empty).value == 0.0
 
 
 def test_a_column_lost_altogether_and_values_invented():

@@ -396,6 +396,7 @@ def persons():
     return {"train": people(60, 1), "holdout": people(60, 2), "synthetic": people(60, 3)}
 
 
+@pytest.mark.slow
 def test_laws_of_order_and_seed(persons):
     found = assessed(**persons)
     again = assessed(**persons)

@@ -10,8 +10,9 @@ from understudy.cli import common
 @click.command("measures")
 @common.as_json
 def command(json_file: Path | None) -> None:
-    """List the measures: what each number says and what it does not show."""
+    """List the measures and attacks: what each number says and what it does not show."""
     from understudy.assessment import cards
+    from understudy.attacks import ATTACKS
     from understudy.measures import MEASURES
     from understudy.running import options_of
 
@@ -19,9 +20,10 @@ def command(json_file: Path | None) -> None:
     if json_file is not None:
         common.write_json({"version": 1, "measures": list(cards().values())}, json_file)
         return
-    for name, measure in MEASURES.items():
+    every = [*MEASURES.values(), *ATTACKS.values()]
+    for measure in every:
         card = measure.card
-        click.secho(name, bold=True, nl=False)
+        click.secho(card.name, bold=True, nl=False)
         click.echo(
             f"  {card.unit}, {card.better} is better"
             if card.better != "reference"

@@ -65,6 +65,9 @@ class Patterns:
         return Patterns(self.missing, drawn)
 
 
+NOTHING_MISSING = "No column has both values and missing values, in any table: nothing to preserve."
+
+
 @described(CARD)
 def missingness(comparison: Comparison, *, columns: int = 40, resamples: int = 100) -> Finding:
     """Mean distance of the patterns of missing values, of one, two and three columns."""
@@ -80,9 +83,14 @@ def missingness(comparison: Comparison, *, columns: int = 40, resamples: int = 1
         and not all(s[i] == 1 for s in share_of.values())
     ]
     if not varies:
-        return CARD.not_applicable(
-            "No column has both values and missing values, in any table: there is no pattern to "
-            "preserve."
+        return Finding(
+            CARD.name,
+            unit=CARD.unit,
+            better=CARD.better,
+            value=0.0,
+            interval=(0.0, 0.0),
+            reference=0.0 if comparison.has_holdout else None,
+            note=" ".join([NOTHING_MISSING, *([] if comparison.has_holdout else [NO_HOLDOUT])]),
         )
     names = {i: codec.names[i] for i in varies}
     chosen = sorted(varies, key=lambda i: (-share_of["train"][i], names[i]))[:columns]
