@@ -112,6 +112,7 @@ def test_half_the_noise_is_caught():
     assert sum(bound > 2.0 for bound in bounds) <= 4
 
 
+@pytest.mark.slow
 def test_bounds_learnt_from_the_data_are_caught():
     found = audited(mechanisms.learnt_bounds, neighbours="worst", trials=45, rows=200)
     assert found.status == "ok", found.note

@@ -123,6 +123,7 @@ def test_the_command_goes_on_from_finished_cells(tmp_path):
     assert other == [None, None]
 
 
+@pytest.mark.slow
 def test_cells_hold_no_row_values(tmp_path):
     real = people(60, 1)
     us.benchmark(real, methods=["bootstrap"], splits=1, out=tmp_path, options=QUICK)

@@ -49,6 +49,7 @@ def test_the_table_the_file_and_the_page(folder):
     assert not [path for path in folder.iterdir() if path.name.startswith(".understudy")]
 
 
+@pytest.mark.slow
 def test_assess_shows_what_each_would_notice(folder):
     data = json.loads((folder / "c.json").read_text())
     data["measures"]["privacy.replicated_uniques"].update(blind=True, why="it missed its control")

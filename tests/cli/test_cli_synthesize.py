@@ -82,6 +82,7 @@ def test_partial_synthesis_with_replicates(folder, tmp_path):
         assert any("row i is taken for person i" in note for note in provenance["notes"]) is aligned
 
 
+@pytest.mark.slow
 def test_alignment_is_not_believed_blindly(folder, tmp_path):
     run(folder, "real.parquet", "--out", tmp_path / "p.parquet", "--keep", "sex,town,day",
         "--method", "cart")  # fmt: skip

@@ -18,7 +18,13 @@ from understudy.running import options_of
 
 K = 5
 ROWS = 300
-FAST = (("resamples", 5), ("permutations", 19), ("iterations", 5))
+FAST = (
+    ("resamples", 5),
+    ("permutations", 19),
+    ("iterations", 5),
+    ("folds", 3),
+    ("shuffles", 2),
+)
 QUICK = {
     name: {option: n for option, n in FAST if option in options_of(measure)}
     for name, measure in MEASURES.items()

@@ -179,6 +179,7 @@ def test_targets_that_are_no_numbers():
     assert "is a date, not a number" in predict(*dated).note
 
 
+@pytest.mark.slow
 def test_each_target_has_a_measure():
     """A number is for regression and a category for classification, never both, never none."""
     tables = [people(100, seed) for seed in (1, 2, 3)]

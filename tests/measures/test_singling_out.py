@@ -69,6 +69,7 @@ def test_no_more_alarms_than_chance_without_a_leak():
     assert alarms <= binom.ppf(0.995, 40, 0.05)
 
 
+@pytest.mark.slow
 def test_no_more_alarms_than_chance_at_unequal_sizes():
     alarms, apart = 0, []
     for seed in range(40):
