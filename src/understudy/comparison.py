@@ -126,9 +126,13 @@ class Comparison:
         return dataclasses.replace(self, synthetic=(self.synthetic[number],), _kept=kept)
 
     def within(self, name: str, level: str) -> "Comparison":
-        """Compare the rows that have this level of a column, in all tables."""
+        """Compare the rows that have this level of a column, in all tables.
+
+        A generator fitted to such rows would be another one, so there is none.
+        """
         return dataclasses.replace(
             self,
+            fit=None,
             train=self.train.where(name, level),
             synthetic=tuple(source.where(name, level) for source in self.synthetic),
             holdout=self.holdout and self.holdout.where(name, level),

@@ -326,7 +326,6 @@ def average(findings: Sequence[Finding]) -> Finding:
     for number, finding in enumerate(findings, start=1):
         if finding.status != "ok":
             return dataclasses.replace(finding, note=f"replicate {number}: {finding.note}")
-    intervals = [f.interval for f in findings if f.interval is not None]
     by_name: dict[str, list[Part]] = {}
     for finding in findings:
         for part in finding.parts:
@@ -337,11 +336,7 @@ def average(findings: Sequence[Finding]) -> Finding:
     return dataclasses.replace(
         first,
         value=_mean([f.value for f in findings]),
-        interval=(
-            (_mean([i[0] for i in intervals]) or 0.0, _mean([i[1] for i in intervals]) or 0.0)
-            if len(intervals) == len(findings)
-            else None
-        ),
+        interval=_mean_interval([f.interval for f in findings]),
         reference=_mean([f.reference for f in findings]),
         baselines={n: _mean([f.baselines.get(n) for f in findings]) for n in first.baselines},
         p_value=combined,
@@ -355,6 +350,7 @@ def average(findings: Sequence[Finding]) -> Finding:
                 _mean([p.reference for p in parts]),
                 {n: _mean([p.more.get(n) for p in parts]) for n in parts[0].more},
                 parts[0].unit,
+                _mean_interval([p.interval for p in parts]),
             )
             for name, parts in by_name.items()
             if len(parts) == len(findings)
@@ -388,6 +384,14 @@ def _mean_draws(findings: Sequence[Finding]) -> NDArray[np.float64] | None:
         return None
     made: NDArray[np.float64] = np.mean(draws, axis=0)
     return made
+
+
+def _mean_interval(ends: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
+    known = [interval for interval in ends if interval is not None]
+    if len(known) < len(ends):
+        return None
+    low, high = np.mean(known, axis=0)
+    return float(low), float(high)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -3,7 +3,7 @@
 import dataclasses
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,8 +116,8 @@ def run_by_level(measure: Measure, found: Finding, levels: Levels) -> Finding:
     return dataclasses.replace(found, parts=(*found.parts, *parts))
 
 
-def options_of(measure: Measure) -> dict[str, inspect.Parameter]:
-    """Give the options of a measure: its keyword-only parameters."""
+def options_of(measure: Callable[..., Finding]) -> dict[str, inspect.Parameter]:
+    """Give the options of a measure or an attack: its keyword-only parameters."""
     parameters = inspect.signature(measure).parameters.values()
     return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 

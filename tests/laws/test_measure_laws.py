@@ -267,6 +267,17 @@ def test_cards_are_complete(name):
         assert word not in f"{card.meaning} {card.not_shown} {card.threat}".lower().split()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_progress_is_reported(name, tables):
+    said = []
+    found = one(name, **tables, progress=lambda *now: said.append(now))
+    assert found.status != "failed"
+    for label, done, total in said:
+        assert label
+        assert 0 <= done <= total
+    assert any(label.split(" (")[0] == name for label, _, _ in said)
+
+
 REDRAWN = {
     *(name for name in FIDELITY if "resamples" in options_of(MEASURES[name])),
     "privacy.closest_record",

@@ -10,6 +10,7 @@ from understudy.comparison import compare_tables
 from understudy.measures.utility.class_scores import score
 from understudy.measures.utility.classification import classification
 from understudy.measures.utility.sameness import agreement, by_chance, same_ranks
+from understudy.measures.utility.teachers import too_few
 
 
 def table(rows: int, seed: int, classes: int = 2) -> pl.DataFrame:
@@ -74,7 +75,7 @@ def test_several_classes_and_one_that_is_absent():
     assert "Absent from synthetic, so never predicted: 'y1'" in without.note
     assert next(p.value for p in without.parts if p.name == "class y1") == 0.5
     untested = predict(train, made, holdout.filter(pl.col("y") != "y1"))
-    assert "Absent from the holdout, so not tested: 'y1'" in untested.note
+    assert "Fewer than 5 rows of the holdout have it, so not tested: 'y1'" in untested.note
 
 
 def test_many_classes_are_lumped():
@@ -90,6 +91,37 @@ def test_a_class_that_few_real_rows_have_is_not_named():
     assert "secret" not in str(predict(*tables).to_dict())
 
 
+def test_a_class_that_few_holdout_rows_have_is_not_tested():
+    train, made, holdout = (table(600, seed, classes=3) for seed in (1, 2, 3))
+    others = holdout.filter(pl.col("y") != "y1")
+    few = pl.concat([others, holdout.filter(pl.col("y") == "y1").head(3)])
+    found = predict(train, made, few)
+    assert not any(p.name == "class y1" for p in found.parts)
+    assert "Fewer than 5 rows of the holdout have it, so not tested: 'y1'" in found.note
+    areas = [p.value for p in found.parts if p.name.startswith("class ")]
+    assert found.value == pytest.approx(np.mean(areas))
+    without = predict(train, made, others)
+    assert without == found  # nothing that is shown depends on the three rows
+    train, made, holdout = (table(200, seed) for seed in (1, 2, 3))
+    one = pl.concat([holdout.filter(pl.col("y") == "y0"), holdout.filter(pl.col("y") == "y1")[:4]])
+    found = predict(train, made, one)
+    assert found.status == "not_applicable"
+    assert "one class only that 5 rows or more have in the holdout" in found.note
+
+
+def test_a_class_may_have_the_name_of_the_lumped_one():
+    train, made, holdout = (
+        table(600, seed, classes=6).with_columns(pl.col("y").replace("y5", "(all others)"))
+        for seed in (1, 2, 3)
+    )
+    found = predict(train, made, holdout, classes=3)
+    names = [p.name for p in found.parts if p.name.startswith("class ")]
+    assert len(set(names)) == 4
+    assert {"class (all others)", "class ((all others))"} <= set(names)
+    areas = [p.value for p in found.parts if p.name.startswith("class ")]
+    assert found.value == pytest.approx(np.mean(areas))
+
+
 def test_one_class_only():
     train, made, holdout = (table(200, seed) for seed in (1, 2, 3))
     same = pl.lit("y1").alias("y")
@@ -98,7 +130,7 @@ def test_one_class_only():
     assert "one class only ('y1')" in found.note
     found = predict(train, made, holdout.with_columns(same))
     assert found.status == "not_applicable"
-    assert "one class only in the holdout" in found.note
+    assert "one class only that 5 rows or more have in the holdout" in found.note
     assert predict(train.with_columns(same), made, holdout).status == "not_applicable"
 
 
@@ -120,11 +152,11 @@ def test_f1_and_balanced_accuracy_by_hand():
     """Four of a are said a, one of them b; of two b one is said b, one c; of one c it is a."""
     truth = np.array([0, 0, 0, 0, 0, 1, 1, 2])
     says = np.array([0, 0, 0, 0, 1, 1, 2, 0])
-    found = score(np.eye(3)[says], truth, ("a", "b", "c"))
+    found = score(np.eye(3)[says], truth)
     assert found.accuracy == 5 / 8
-    assert found.recall == {"a": 4 / 5, "b": 1 / 2, "c": 0}
+    assert found.recall == {0: 4 / 5, 1: 1 / 2, 2: 0}
     assert found.balanced_accuracy == pytest.approx((4 / 5 + 1 / 2) / 3)
-    assert found.f1 == pytest.approx({"a": 8 / 10, "b": 2 / 4, "c": 0})
+    assert found.f1 == pytest.approx({0: 8 / 10, 1: 2 / 4, 2: 0})
     assert found.macro_f1 == pytest.approx(1.3 / 3)
 
 
@@ -134,7 +166,7 @@ def test_the_scores_are_those_of_scikit_learn():
     rng = np.random.default_rng(1)
     truth = rng.integers(0, 4, 200)
     chances = rng.dirichlet(np.ones(4), 200)
-    found = score(chances, truth, tuple("abcd"))
+    found = score(chances, truth)
     says = chances.argmax(axis=1)
     assert found.macro_f1 == pytest.approx(f1_score(truth, says, average="macro"))
     assert found.balanced_accuracy == pytest.approx(balanced_accuracy_score(truth, says))
@@ -189,7 +221,20 @@ def test_sizes_and_missing_targets_are_said():
     found = predict(train, made, holdout.with_columns(gone))
     assert "300 of 500 synthetic rows" in found.note
     assert "the holdout: 5 rows without a target" in found.note
-    assert predict(train, made.head(5), holdout).status == "not_applicable"
+    few = predict(train, made.head(5), holdout)
+    assert few.status == "not_applicable"
+    assert "there are 5 and 300" in few.note
+
+
+def test_few_real_rows_are_not_counted():
+    train, made, holdout = table(300, 1), table(300, 2), table(300, 3)
+    gone = pl.when(pl.int_range(pl.len()) > 2).then("y").alias("y")
+    first = pl.when(pl.int_range(pl.len()) > 0).then("y").alias("y")
+    found = predict(train, made.with_columns(first), holdout.with_columns(gone))
+    assert "the holdout: fewer than 5 rows without a target" in found.note
+    assert "synthetic: 1 row without a target is left out" in found.note
+    comparison = {t: np.arange(n) for t, n in (("synthetic", 50), ("train", 3), ("holdout", 2))}
+    assert "there are fewer than 5 and fewer than 5" in too_few(comparison, 3)
 
 
 def test_same_seed_same_finding():

@@ -126,6 +126,16 @@ def test_an_empty_synthetic_column_overlaps_nowhere():
     found = find(train, pl.DataFrame({"x": pl.Series([None] * 100, dtype=pl.Float64)}))
     assert found.value == 0
     assert found.parts[0].more["width_ratio"] is None
+    assert found.flagged
+
+
+def test_a_column_that_lost_its_numbers_counts_among_many():
+    rng = np.random.default_rng(6)
+    train = pl.DataFrame(
+        {"x": rng.normal(size=400), **{f"c{i}": rng.normal(size=400) for i in range(9)}}
+    )
+    lost = train.sample(400, with_replacement=True, seed=1).with_columns(x=pl.lit(None, pl.Float64))
+    assert find(train, lost).p_value < 1e-6
 
 
 @pytest.mark.parametrize("rows", [60, 300])

@@ -163,3 +163,12 @@ def test_fresh_rows_are_seldom_flagged():
         bool(find(*(draw(rng) for _ in range(3)), resamples=60).flagged) for _ in range(500)
     )
     assert flags <= 41
+
+
+def test_a_column_that_the_synthetic_table_lost_is_among_those_looked_at():
+    rng = np.random.default_rng(3)
+    gaps = {f"c{i}": [None if gone else 1.5 for gone in rng.random(200) < 0.2] for i in range(6)}
+    train = pl.DataFrame({**gaps, "lost": rng.normal(size=200)})
+    made = train.with_columns(lost=pl.lit(None, pl.Float64))
+    found = find(train, made, columns=3)
+    assert "lost" in [part.name for part in found.parts]

@@ -329,8 +329,23 @@ def test_a_generator_is_fitted_on_every_split():
     spread = part(found, "gradient boosting: R²").more["spread"]
     assert spread == pytest.approx(np.std([row[1] for row in splits.rows], ddof=1))
     assert "fitted anew on 10 splits" in found.note
+    assert "Rows are the unit of the splits" in found.note
     turned = predict(train.reverse(), table(50, 2), holdout.reverse(), fit=Copies(), iterations=5)
     assert turned.tables == found.tables
+
+
+def test_replicates_are_averaged_and_refits_are_not_repeated():
+    train, holdout = table(100, 1), table(100, 3)
+    replicates = [table(100, 2), table(100, 4)]
+    options = {"utility.regression": {**QUICK, "splits": 2}}
+    measure, copies = MEASURES["utility.regression"], Copies()
+    common = {"target": "y", "options": options}
+    run(measure, compare_tables(train, replicates, holdout, fit=copies, **common))
+    assert len(copies.seen) == 2
+    both = run(measure, compare_tables(train, replicates, holdout, **common))
+    alone = [run(measure, compare_tables(train, one, holdout, **common)) for one in replicates]
+    assert both.value == pytest.approx(np.mean([one.value for one in alone]))
+    assert len(both.tables["replicates"].rows) == 2
 
 
 def test_a_generator_that_breaks_the_relation_is_flagged():

@@ -13,14 +13,15 @@ def command(json_file: Path | None) -> None:
     """List the measures and attacks: what each number says and what it does not show."""
     from understudy.assessment import cards
     from understudy.attacks import ATTACKS
-    from understudy.measures import MEASURES
+    from understudy.attacks.setting import Attack
+    from understudy.measures import MEASURES, Measure
     from understudy.running import options_of
 
     common.check_outputs([], json_file=json_file)
     if json_file is not None:
         common.write_json({"version": 1, "measures": list(cards().values())}, json_file)
         return
-    every = [*MEASURES.values(), *ATTACKS.values()]
+    every: list[Measure | Attack] = [*MEASURES.values(), *ATTACKS.values()]
     for measure in every:
         card = measure.card
         click.secho(card.name, bold=True, nl=False)

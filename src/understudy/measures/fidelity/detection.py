@@ -62,7 +62,7 @@ def detection(
     else:
         real = play(comparison, "train", known, folds=folds, iterations=iterations)
     reference = 0.5 if real is None else real.value
-    if game.by_row:
+    if game.by_row and game.lost:
         notes.append(
             "Rows have so many twins that folds were made by rows, not by distinct rows: few "
             "values in few columns."

@@ -67,7 +67,8 @@ class Interplay:
     def tells(self) -> bool:
         """Whether it is more than noise, and worth a word.
 
-        Three errors are those of 15 looks at 5 %, one side, with some 60 degrees of freedom.
+        Three errors are those of 15 looks at 5 %, one side, with some 60 degrees of freedom; where
+        a pair's own error is the larger one, it is the stricter rule.
         """
         return self.value >= TELLING and self.value > ERRORS * self.error
 
@@ -101,7 +102,8 @@ def most_telling(lost: Mapping[str, float]) -> list[str]:
 def over_folds(found: Sequence[Mapping[tuple[str, str], float]]) -> tuple[Interplay, ...]:
     """Put what the folds say of each pair together, the largest first.
 
-    The noise is that of shuffling, much the same for all pairs, so they share its variance.
+    The noise is that of shuffling, and five folds tell little of it, so that all pairs share its
+    variance; pairs with a column that tells much have more of it, and then their own counts.
     """
     values: dict[tuple[str, str], list[float]] = {}
     for fold in found:
@@ -110,9 +112,11 @@ def over_folds(found: Sequence[Mapping[tuple[str, str], float]]) -> tuple[Interp
     several = {pair: own for pair, own in values.items() if len(own) > 1}
     if not several:
         return ()
-    variance = np.mean([np.var(own, ddof=1) / len(own) for own in several.values()])
+    single = {pair: float(np.var(own, ddof=1)) / len(own) for pair, own in several.items()}
+    shared = float(np.mean(list(single.values())))
     made = [
-        Interplay(pair, float(np.mean(own)), math.sqrt(variance)) for pair, own in several.items()
+        Interplay(pair, float(np.mean(own)), math.sqrt(max(shared, single[pair])))
+        for pair, own in several.items()
     ]
     return tuple(sorted(made, key=lambda one: (-one.value, one.names)))
 

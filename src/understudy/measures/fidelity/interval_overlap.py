@@ -150,7 +150,9 @@ def _p_value(
     error = np.sqrt(train.error**2 + made.error**2)
     apart = np.abs(made.centre - train.centre)
     steps = np.divide(apart, error, out=np.where(apart > 0, np.inf, 0.0), where=error > 0)
-    farthest = float(np.nan_to_num(steps, nan=np.inf).max())
+    # a mean of which the synthetic table has no value is as far off as can be
+    steps[np.isnan(made.centre)] = np.inf
+    farthest = float(steps.max())
     looks = min(1.0, len(steps) * math.erfc(farthest / math.sqrt(2)))
     if reference is None:
         return looks

@@ -93,7 +93,8 @@ def missingness(comparison: Comparison, *, columns: int = 40, resamples: int = 1
             note=" ".join([NOTHING_MISSING, *([] if comparison.has_holdout else [NO_HOLDOUT])]),
         )
     names = {i: codec.names[i] for i in varies}
-    chosen = sorted(varies, key=lambda i: (-share_of["train"][i], names[i]))[:columns]
+    most = {i: max(float(shares[i]) for shares in share_of.values()) for i in varies}
+    chosen = sorted(varies, key=lambda i: (-most[i], names[i]))[:columns]
     chosen.sort(key=lambda i: names[i])
     found = {t: Patterns.of(missing[:, chosen]) for t, missing in gone.items()}
     scale = math.sqrt(comparison.size_ratio()) if comparison.has_holdout else 0.0
@@ -113,7 +114,7 @@ def missingness(comparison: Comparison, *, columns: int = 40, resamples: int = 1
         Part(way, float(v), None if reference is None else float(reference[i]))
         for i, (way, v) in enumerate(zip(WAYS, value, strict=False))
     )
-    capped = f"The {columns} of {len(varies)} columns with most values missing in training."
+    capped = f"The {columns} of {len(varies)} columns with most values missing in some table."
     notes = [
         "" if comparison.has_holdout else NO_HOLDOUT,
         capped if len(chosen) < len(varies) else "",
