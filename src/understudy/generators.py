@@ -1,8 +1,12 @@
 """Whoever makes synthetic tables, run alike: a method of ours, or a function."""
 
+import functools
+import hashlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -13,7 +17,9 @@ from understudy.errors import OptionError
 from understudy.schema import Schema
 from understudy.synthesizers import Synthesizer, synthesizer
 from understudy.synthesizers.base import options_given
-from understudy.tables import Table
+from understudy.tables import Table, take_in
+
+FEW = 50
 
 
 @dataclass(frozen=True)
@@ -76,12 +82,17 @@ class Called:
     """
 
     fit: Callable[..., Callable[[int], Any]]
-    give: Callable[[pl.DataFrame], Any] | None = None
+    like: Any = None
+
+    def __repr__(self) -> str:
+        """Name the function and what it does, the same in every process."""
+        return f"Called({_identity(self.fit)}, {type(self.like).__name__})"
 
     @property
     def name(self) -> str:
         """The name of the function."""
-        return str(getattr(self.fit, "__qualname__", type(self.fit).__name__))
+        inner = getattr(self.fit, "func", self.fit)
+        return str(getattr(inner, "__qualname__", type(inner).__name__))
 
     @property
     def takes_seed(self) -> bool:
@@ -90,9 +101,34 @@ class Called:
 
     def __call__(self, train: Table, rows: int, copies: int, seed: int) -> list[Any]:
         """Fit and sample."""
-        frame = train.frame if self.give is None else self.give(train.frame)
+        frame = train.frame if self.like is None else take_in(self.like).give_back(train.frame)
         sample = self.fit(frame, **({"seed": seed} if self.takes_seed else {}))
         return [sample(rows) for _ in range(copies)]
+
+
+def _few(like: Any) -> Any:
+    """Give a few rows of a frame: enough to tell what kind of frame it is."""
+    return like.head(FEW) if hasattr(like, "head") else like.slice(0, FEW)
+
+
+def _identity(function: Any) -> str:
+    """Name a function by its place and its code, so that one that was changed is another."""
+    if isinstance(function, functools.partial):
+        given = f"{function.args!r} {sorted(function.keywords.items())!r}"
+        return f"{_identity(function.func)} {given}"
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return f"{type(function).__module__}.{type(function).__qualname__}"
+    body = hashlib.sha256(_body(code)).hexdigest()[:16]
+    return f"{function.__module__}.{function.__qualname__} {body}"
+
+
+def _body(code: CodeType) -> bytes:
+    inner = [
+        _body(const) if isinstance(const, CodeType) else repr(const).encode()
+        for const in code.co_consts
+    ]
+    return b"\0".join([code.co_code, repr(code.co_names).encode(), *inner])
 
 
 def generator(given: Any, *, like: Any = None) -> Ours | Called:
@@ -112,8 +148,8 @@ def generator(given: Any, *, like: Any = None) -> Ours | Called:
     if isinstance(given, Synthesizer):
         return Ours(given.method.card.name, options_given(given.method))
     if callable(given):
-        plain = like is None or isinstance(like, pl.DataFrame | pl.LazyFrame)
-        return Called(given, None if plain else Table.of(like).give_back)
+        plain = like is None or isinstance(like, str | Path | pl.DataFrame | pl.LazyFrame)
+        return Called(given, None if plain else _few(like))
     raise OptionError(
         f"an object of type {type(given).__name__} is no generator",
         hint="give the name of a method, a synthesizer, or a function fit(table) -> sample(n)",

@@ -1,6 +1,13 @@
 """A generator run again and again: what fails is named, what is stopped goes on."""
 
+import functools
 import itertools
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
 import time
 
 import numpy as np
@@ -8,8 +15,10 @@ import polars as pl
 import pytest
 
 import naughty
+from understudy.attacks import refits
 from understudy.attacks.games import Game, Task, World
 from understudy.attacks.refits import portable, refit
+from understudy.attacks.workers import Worker
 from understudy.errors import OptionError
 from understudy.generators import Called, Ours, generator
 from understudy.tables import Table
@@ -79,7 +88,7 @@ def test_a_stopped_game_goes_on_from_its_journal(base, tmp_path):
     whole = {a.task.seed: a.numbers for a in refit(game(base), tasks, workers=1)}
     first = list(itertools.islice(refit(game(base), tasks, workers=1, journal=journal), 3))
     with journal.open("a") as file:
-        file.write('{"task": "all #5", "numb')  # killed in the middle of a line
+        file.write('\n{"task": "all #5", "numb')  # killed in the middle of a line
     read = []
     again = refit(
         game(base), tasks, workers=1, journal=journal, progress=lambda *now: read.append(now)
@@ -105,12 +114,121 @@ def test_no_task_begins_after_the_deadline(base):
     assert list(refit(game(base), tasks, workers=1, deadline=time.monotonic() - 1)) == []
 
 
-def test_who_stops_asking_stops_the_processes(base):
+def test_who_stops_asking_stops_the_processes(base, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    started = []
+    start = Worker._start
+    monkeypatch.setattr(Worker, "_start", lambda self: started.append(start(self)) or started[-1])
     answers = refit(game(base), [Task(World("all"), seed) for seed in range(50)], workers=2)
     next(answers)
+    assert [process.poll() for process in started] == [None, None]
     answers.close()
-    with pytest.raises(StopIteration):
-        next(answers)
+    assert all(process.poll() is not None for process in started)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_running_tasks_are_stopped_soon_after_the_deadline(base, monkeypatch):
+    monkeypatch.setattr(refits, "GRACE", 0.5)
+    start = time.monotonic()
+    tasks = [Task(world("hangs"), seed) for seed in range(3)]
+    played = game(base, naughty.by_world)
+    (answer,) = refit(played, tasks, workers=1, deadline=start + 3)
+    assert answer.error == "the budget was used up before it finished"
+    assert time.monotonic() - start < 15
+
+
+def test_a_partial_function_of_a_script_is_played_here(base):
+    def local(table, step):
+        return lambda n: table.head(n)
+
+    local.__module__ = "__main__"
+    assert portable(game(base, functools.partial(local, step=2))) is None
+    assert portable(game(base, functools.partial(naughty.shuffled, seed=1))) is not None
+
+
+def test_a_worker_that_is_lost_while_idle_is_an_answer(base):
+    before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as the command line has it
+    try:
+        worker = Worker(portable(game(base)))
+        worker.ask(Task(World("all"), 1))
+        assert worker.answer(60)[2] == ""
+        worker.process.kill()
+        worker.process.wait()
+        worker.ask(Task(World("all"), 2))
+        assert "its process was lost (exit status -9)" in worker.answer(60)[2]
+    finally:
+        signal.signal(signal.SIGPIPE, before)
+        worker.stop()
+
+
+ORPHAN = """
+import pathlib, sys, tempfile, time
+tempfile.tempdir = sys.argv[1]
+import naughty, polars as pl
+from understudy.attacks.games import Game, Task, World
+from understudy.attacks.refits import refit
+from understudy.generators import Called
+from understudy.tables import Table
+base = Table.of(pl.DataFrame({"number": [0.5, 1.5] * 9, "how": ["hangs", "fine"] * 9}))
+added = pl.DataFrame({"number": [0.5], "how": ["hangs"]})
+game = Game(Called(naughty.by_world), Table(base.frame, base.schema), naughty.mean_of_numbers, 9)
+list(refit(game, [Task(World("hangs", None, added), 1)], workers=1))
+"""
+
+
+def test_who_is_killed_leaves_no_process_and_no_table(tmp_path):
+    places = os.pathsep.join(filter(None, sys.path))
+    parent = subprocess.Popen(
+        [sys.executable, "-c", ORPHAN, str(tmp_path)], env={**os.environ, "PYTHONPATH": places}
+    )
+    for _ in range(200):
+        if list(tmp_path.iterdir()):
+            break
+        time.sleep(0.1)
+    assert list(tmp_path.iterdir())
+    time.sleep(1)
+    parent.kill()
+    parent.wait()
+    for _ in range(100):
+        if not list(tmp_path.iterdir()):
+            break
+        time.sleep(0.1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_journal_is_for_its_owner_and_knows_worlds_apart(base, tmp_path):
+    journal = tmp_path / "journal"
+    one, other = (
+        World("world 1", None, pl.DataFrame({"number": [number], "how": ["fine"]}))
+        for number in (1.0, 2.0)
+    )
+    (first,) = refit(game(base), [Task(one, 1)], workers=1, journal=journal)
+    assert stat.S_IMODE(journal.stat().st_mode) == 0o600
+    read = []
+    (second,) = refit(
+        game(base), [Task(other, 1)], workers=1, journal=journal,
+        progress=lambda *now: read.append(now),
+    )  # fmt: skip
+    assert len(read) == 1  # played anew: the name is the same, the record is not
+    again = list(refit(game(base), [Task(one, 1), Task(other, 1)], workers=1, journal=journal))
+    assert np.array_equal(again[0].numbers, first.numbers)
+    assert np.array_equal(again[1].numbers, second.numbers)
+
+
+def test_a_function_has_the_same_name_in_every_process():
+    code = (
+        "import naughty; from understudy.generators import Called; print(Called(naughty.shuffled))"
+    )
+    places = os.pathsep.join(filter(None, sys.path))
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": places},
+            capture_output=True, text=True, check=True,
+        ).stdout.strip()
+        for _ in range(2)
+    }  # fmt: skip
+    assert told == {repr(Called(naughty.shuffled))}
+    assert repr(Called(naughty.talkative)) not in told
 
 
 def test_ours_and_functions_are_generators(base):

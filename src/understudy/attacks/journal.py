@@ -2,13 +2,17 @@
 
 import hashlib
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from understudy.attacks.games import Answer, Game, Task
 from understudy.errors import OptionError
+from understudy.tables import OWNER
 
 
 class Journal:
@@ -22,6 +26,7 @@ class Journal:
         """Read a journal, or begin one."""
         own = fingerprint(game)
         if not path.exists():
+            path.touch(OWNER)
             path.write_text(json.dumps({"understudy": "journal", "game": own}) + "\n", "utf-8")
             return cls(path, {})
         lines = path.read_text("utf-8").splitlines()
@@ -37,15 +42,28 @@ class Journal:
 
     def found(self, task: Task) -> Answer | None:
         """Give the answer to a task that was played before; failures are tried again."""
-        entry = self.known.get(task.name)
+        entry = self.known.get(_key(task))
         return None if entry is None else Answer(task, np.array(entry["numbers"], float))
 
     def add(self, answer: Answer) -> None:
         """Write an answer down at once."""
         numbers = None if answer.numbers is None else answer.numbers.tolist()
-        entry = {"task": answer.task.name, "numbers": numbers, "error": answer.error}
+        entry = {"task": _key(answer.task), "numbers": numbers, "error": answer.error}
+        # on a line of its own, also after one that was cut off
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
+            file.write("\n" + json.dumps(entry))
+
+
+def _key(task: Task) -> str:
+    """Name a task by its world's rows and records too: worlds of another record are others."""
+    hashed = hashlib.sha256()
+    for part in (task.world.rows, task.world.added):
+        hashed.update(b"\0" if part is None else pickle.dumps(_plain(part)))
+    return f"{task.name} {hashed.hexdigest()[:16]}"
+
+
+def _plain(part: NDArray[np.int64] | pl.DataFrame) -> Any:
+    return part.rows() if isinstance(part, pl.DataFrame) else part.tolist()
 
 
 def _entry(line: str) -> dict[str, Any] | None:
@@ -64,6 +82,7 @@ def fingerprint(game: Game) -> str:
     """
     hashed = hashlib.sha256()
     words = [repr(getattr(game, name)) for name in ("generator", "summary", "rows", "copies")]
+    words.append(repr(game.base.schema))
     hashed.update("\0".join(words).encode())
     hashed.update(game.base.frame.hash_rows(seed=0).to_numpy().tobytes())
     return hashed.hexdigest()

@@ -8,7 +8,9 @@ goes on.
 import contextlib
 import os
 import pickle
+import shutil
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Generator as Answers
@@ -20,9 +22,10 @@ from understudy.attacks.games import Answer, Game, Task
 from understudy.attacks.journal import Journal
 from understudy.attacks.workers import TOO_LONG, Worker
 from understudy.comparison import Progress, silent
-from understudy.errors import OptionError
+from understudy.errors import DataError, OptionError
 
 MOST_SECONDS = 600.0
+GRACE = 5.0
 
 
 def refit(
@@ -46,7 +49,8 @@ def refit(
     limit : float
         Seconds after which a single refit is given up.
     deadline : float, optional
-        The time (``time.monotonic``) after which no further task begins.
+        The time (``time.monotonic``) after which no further task begins; those under way are
+        given a few seconds more.
     journal : path, optional
         Answers are kept there, and taken from there if the game is the same.
     """
@@ -81,28 +85,26 @@ def refit(
 
 def portable(game: Game) -> bytes | None:
     """Give the game as bytes for another process; none where it cannot be read there."""
-    inside = (game.generator, game.summary, getattr(game.generator, "fit", None))
-    if any(getattr(part, "__module__", "") == "__main__" for part in inside):
-        return None
-    if any(type(part).__module__ == "__main__" for part in inside):
-        return None
     try:
-        return pickle.dumps(game)
+        made = pickle.dumps(game)
     except (pickle.PicklingError, AttributeError, TypeError):
         return None
+    return None if b"__main__" in made else made
 
 
 def _in_processes(
     payload: bytes, tasks: Sequence[Task], many: int, limit: float, deadline: float | None
 ) -> Answers[Answer]:
     waiting = list(reversed(tasks))
-    workers = [Worker(payload) for _ in range(many)] if waiting else []
+    latest = None if deadline is None else deadline + GRACE
+    folder = Path(tempfile.mkdtemp(prefix="understudy-"))
+    workers = [Worker(payload, folder) for _ in range(many)] if waiting else []
     try:
         while True:
             late = deadline is not None and time.monotonic() >= deadline
             for worker in workers:
                 if worker.task is None and waiting and not late:
-                    worker.ask(waiting.pop())
+                    worker.ask(waiting.pop(), latest)
             busy = [worker for worker in workers if worker.task is not None]
             if not busy:
                 return
@@ -112,6 +114,17 @@ def _in_processes(
     finally:
         for worker in workers:
             worker.stop()
+        _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove what refits left on disk; programs that are being ended may still write there."""
+    for _ in range(20):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.1)
+    raise DataError(f"{folder} cannot be removed", hint="it may hold real rows: remove it by hand")
 
 
 def _here(

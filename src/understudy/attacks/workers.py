@@ -4,12 +4,15 @@ import contextlib
 import os
 import pickle
 import selectors
+import shutil
 import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from understudy.attacks.games import Task
 
 TOO_LONG = "it did not finish within {:g} seconds and was stopped"
+NO_TIME = "the budget was used up before it finished"
 HEAD = struct.Struct("<Q")
 READY = b"ready"
 ONE_CORE = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS")
@@ -27,41 +31,52 @@ ONE_CORE = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS", "OPENB
 class Worker:
     """A process of its own, which holds the game; started again when it is lost."""
 
-    def __init__(self, payload: bytes) -> None:
+    def __init__(self, payload: bytes, folder: Path | None = None) -> None:
         self.payload = payload
+        self.folder = folder
         self.task: Task | None = None
         self.since = 0.0
+        self.until: float | None = None
         self.process = self._start()
 
     def _start(self) -> "subprocess.Popen[bytes]":
         places = os.pathsep.join(filter(None, sys.path))
         environment = {**os.environ, **dict.fromkeys(ONE_CORE, "1"), "PYTHONPATH": places}
+        words = [] if self.folder is None else [str(self.folder)]
+        if words:
+            environment["TMPDIR"] = words[0]
         process = subprocess.Popen(
-            [sys.executable, "-c", "from understudy.attacks.workers import main; main()"],
+            [sys.executable, "-c", "from understudy.attacks.workers import main; main()", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
             start_new_session=True,
         )
         self.ready = False
-        _send(process.stdin, self.payload)
+        with contextlib.suppress(BrokenPipeError):  # the first answer will say that it is lost
+            _send(process.stdin, self.payload)
         return process
 
-    def ask(self, task: "Task") -> None:
-        """Hand over a task; its time begins when the process has been started and is ready."""
+    def ask(self, task: "Task", latest: float | None = None) -> None:
+        """Hand over a task; its time begins when the process has been started and is ready.
+
+        ``latest`` is the time (``time.monotonic``) at which it is stopped whatever the limit.
+        """
         if not self.ready:
             _receive(self.process.stdout)
             self.ready = True
-        self.task, self.since = task, time.monotonic()
-        try:
+        self.task, self.since, self.until = task, time.monotonic(), latest
+        with contextlib.suppress(BrokenPipeError):  # the answer will say that it is lost
             _send(self.process.stdin, pickle.dumps(task))
-        except BrokenPipeError:
-            return  # the answer will say that the process is lost
+
+    def _end(self, limit: float) -> float:
+        own = self.since + limit
+        return own if self.until is None else min(own, self.until)
 
     @staticmethod
     def wait(workers: Sequence["Worker"], limit: float) -> list["Worker"]:
         """Wait until some have an answer, are lost, or have taken too long."""
-        first = min(worker.since for worker in workers) + limit
+        first = min(worker._end(limit) for worker in workers)
         with selectors.DefaultSelector() as selector:
             for worker in workers:
                 if worker.process.stdout is not None:
@@ -69,16 +84,18 @@ class Worker:
             ready = selector.select(max(first - time.monotonic(), 0.0))
         if ready:
             return [key.data for key, _ in ready]
-        return [worker for worker in workers if worker.since + limit <= time.monotonic()]
+        return [worker for worker in workers if worker._end(limit) <= time.monotonic()]
 
     def answer(self, limit: float) -> "tuple[Task, NDArray[np.float64] | None, str]":
         """Take the answer; a process that is late or lost is replaced."""
         task, self.task = self.task, None
         if task is None:
             raise RuntimeError("a worker that was asked nothing has no answer")
-        if self.since + limit <= time.monotonic() and not self._has_answer():
-            self._replace()
-            return task, None, TOO_LONG.format(limit)
+        if self._end(limit) <= time.monotonic() and not self._has_answer():
+            why = TOO_LONG.format(limit) if self._end(limit) == self.since + limit else NO_TIME
+            self.stop()
+            self.process = self._start()
+            return task, None, why
         received = _receive(self.process.stdout)
         if received is None:
             status = self._replace()
@@ -93,6 +110,8 @@ class Worker:
             return bool(selector.select(0))
 
     def _replace(self) -> int | None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(0.5)  # one that ended by itself has a status of its own
         self.stop()
         status = self.process.returncode
         self.process = self._start()
@@ -106,15 +125,30 @@ class Worker:
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
                 # what was still to be sent is of no use to a process that has ended
-                with contextlib.suppress(BrokenPipeError):
+                with _errors_for_signals(), contextlib.suppress(BrokenPipeError):
                     pipe.close()
 
 
 def _send(pipe: IO[bytes] | None, data: bytes) -> None:
     if pipe is None:
         raise RuntimeError("the process has no pipe")
-    pipe.write(HEAD.pack(len(data)) + data)
-    pipe.flush()
+    with _errors_for_signals():
+        pipe.write(HEAD.pack(len(data)) + data)
+        pipe.flush()
+
+
+@contextlib.contextmanager
+def _errors_for_signals() -> Iterator[None]:
+    """Let a closed pipe be an error, also where the command line lets it end the program."""
+    here = threading.current_thread() is threading.main_thread()
+    if not (here and hasattr(signal, "SIGPIPE")):
+        yield
+        return
+    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGPIPE, before)
 
 
 def _receive(pipe: IO[bytes] | None) -> bytes | None:
@@ -126,8 +160,18 @@ def _receive(pipe: IO[bytes] | None) -> bytes | None:
     return data if len(data) == size else None
 
 
+def _watch(parent: int) -> None:
+    """End with all that was started, and leave nothing on disk, when whoever asked is gone."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    for folder in sys.argv[1:]:
+        shutil.rmtree(folder, ignore_errors=True)
+    os.killpg(0, signal.SIGKILL)
+
+
 def main() -> None:
     """Play the tasks that come in; whatever the generator prints goes to standard error."""
+    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     game: Any = None
