@@ -53,6 +53,9 @@ CASES = {
     "linear proper, 5": Case("sequential", ("proper", "fully"), 5, {**PARAMETRIC, "proper": True}),
     "linear, y and z replaced, 5": Case("sequential", ("partially",), 5, PARAMETRIC, partial=True),
     "linear, y and z replaced, 1": Case("sequential", ("simple",), 1, PARAMETRIC, partial=True),
+    "linear proper, y and z replaced, 1": Case(
+        "sequential", ("proper", "simple"), 1, {**PARAMETRIC, "proper": True}, partial=True
+    ),
     "pmm, 5": Case("sequential", ("simple",), 5, {"method": "pmm", "spike": 1.0}),
     "cart, 1": Case("cart", ("simple",), 1),
     "cart, 5": Case("cart", ("simple",), 5),
@@ -135,7 +138,7 @@ def main(wanted: Iterable[str], runs: int) -> None:
         for rule in case.rules:
             cells = [f"{100 * h / times:5.1f}" for f in MODELS for h in hits[rule, f]]
             every = np.concatenate([hits[rule, family] for family in MODELS]).mean() / times
-            print(f"{name:28} {rule:10} {' '.join(cells)}  mean {100 * every:5.1f}"
+            print(f"{name:35} {rule:10} {' '.join(cells)}  mean {100 * every:5.1f}"
                   f"  ({times} runs, {spent:.0f} s)", flush=True)  # fmt: skip
 
 

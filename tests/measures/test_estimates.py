@@ -374,9 +374,13 @@ def test_a_predictor_with_a_large_mean_is_told():
     part = next(p for p in result.parts if p.name == "x")
     plain = next(p for p in found(draw(300, 1), draw(300, 2), "y ~ x", rule="naive").parts
                  if p.name == "x")  # fmt: skip
-    assert part.more["synthetic_estimate"] == pytest.approx(plain.more["synthetic_estimate"], rel=1e-4)
+    assert part.more["synthetic_estimate"] == pytest.approx(
+        plain.more["synthetic_estimate"], rel=1e-4
+    )
     assert part.value == pytest.approx(plain.value, abs=1e-3)
-    same = found(*(draw(300, s).with_columns(one=pl.lit(0.1)) for s in (1, 2)), "y ~ x + number(one)")
+    same = found(
+        *(draw(300, s).with_columns(one=pl.lit(0.1)) for s in (1, 2)), "y ~ x + number(one)"
+    )
     assert "number(one)" not in [p.name for p in same.parts]
 
 

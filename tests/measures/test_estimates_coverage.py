@@ -47,6 +47,7 @@ def test_the_study_runs(study):
         ("linear proper, 1", "proper"),
         ("linear proper, 5", "proper"),
         ("linear, y and z replaced, 5", "partially"),
+        ("linear proper, y and z replaced, 1", "proper"),
     ],
 )
 def test_parametric_synthesis_covers(study, case, rule):
@@ -58,3 +59,5 @@ def test_parametric_synthesis_covers(study, case, rule):
     assert (found[rule] <= BAND[1] + 2 * error).all()
     if "naive" in found and case == "linear, 1":
         assert found["naive"].mean() < 0.87
+    if "replaced, 1" in case:
+        assert found["simple"].mean() < 0.92

@@ -90,7 +90,8 @@ def over_splits(card: Card, chosen: Sequence[Learner], several: Sequence[Contest
     table = TableOfNumbers(("split", "synthetic", "training", "difference"), rows)
     notes = [
         f"Of the generator: it was fitted anew on {len(several)} splits of all real rows; the "
-        "synthetic table given was not looked at.",
+        "synthetic table given was not looked at. Rows are the unit of the splits: rows of one "
+        "person or household may be on both sides.",
         *(f"Split 1: {note}" for note in several[0].sizes),
         *dict.fromkeys(note for found in several for note in found.remarks),
     ]

@@ -16,16 +16,16 @@ SMALLEST = 1e-6
 class Score:
     """How well a model predicts the holdout: area, errors by row, and the plain scores.
 
-    ``f1`` and ``recall`` are by class, of the classes that the holdout has.
+    ``by_class``, ``f1`` and ``recall`` are by number of the class, of those that the holdout has.
     """
 
     auc: float
     contributions: NDArray[np.float64]
-    by_class: dict[str, float]
+    by_class: dict[int, float]
     accuracy: float
     log_loss: float
-    f1: dict[str, float]
-    recall: dict[str, float]
+    f1: dict[int, float]
+    recall: dict[int, float]
     says: Labels
 
     @property
@@ -39,21 +39,21 @@ class Score:
         return float(np.mean(list(self.recall.values())))
 
 
-def score(chances: Chances, truth: Labels, classes: tuple[str, ...]) -> Score:
+def score(chances: Chances, truth: Labels) -> Score:
     """Compare chances with the truth; two classes have one area, several one each."""
     tested = np.unique(truth)
-    looked = tested[-1:] if len(tested) == 2 and len(classes) == 2 else tested
-    found = {classes[c]: auc(chances[:, c], truth == c) for c in looked}
+    looked = tested[-1:] if len(tested) == chances.shape[1] == 2 else tested
+    found = {int(c): auc(chances[:, c], truth == c) for c in looked}
     own = np.clip(chances[np.arange(len(truth)), truth], SMALLEST, 1.0)
     says = chances.argmax(axis=1)
     return Score(
         float(np.mean([value for value, _ in found.values()])),
         np.mean([contributions for _, contributions in found.values()], axis=0),
-        {name: value for name, (value, _) in found.items()},
+        {c: value for c, (value, _) in found.items()},
         float((says == truth).mean()),
         float(-np.log(own).mean()),
-        {classes[c]: f1(says == c, truth == c) for c in tested},
-        {classes[c]: float((says[truth == c] == c).mean()) for c in tested},
+        {int(c): f1(says == c, truth == c) for c in tested},
+        {int(c): float((says[truth == c] == c).mean()) for c in tested},
         says,
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.comparison import Which
 from understudy.measures.features import Features
@@ -24,7 +25,10 @@ def lump(made: Features, most: int) -> tuple[Features, list[str]]:
         return made, []
     number = np.full(len(made.classes) + 1, len(kept))
     number[kept], number[-1] = np.arange(len(kept)), -1
-    names = (*(made.classes[c] for c in kept), OTHERS)
+    others = OTHERS
+    while others in made.classes:  # a class may have this name
+        others = f"({others})"
+    names = (*(made.classes[c] for c in kept), others)
     targets = {table: number[labels] for table, labels in made.targets.items()}
     lumped = Features(made.columns, made.is_category, made.tables, targets, names)
     return lumped, [
@@ -34,8 +38,14 @@ def lump(made: Features, most: int) -> tuple[Features, list[str]]:
     ]
 
 
+def testable(labels: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Give the rows that are tested: those of classes that few rows have would be given away."""
+    counts = np.bincount(labels[labels >= 0], minlength=1)
+    return np.flatnonzero((labels >= 0) & (counts[labels] >= NAMED))
+
+
 def absent(classes: tuple[str, ...], seen: Mapping[Which, set[int]]) -> list[str]:
-    """Name the classes that a table lacks."""
+    """Name the classes that a table lacks; ``seen`` of the holdout are those that are tested."""
     notes = []
     if len(seen["synthetic"]) == 1:
         only = classes[min(seen["synthetic"])]
@@ -47,7 +57,10 @@ def absent(classes: tuple[str, ...], seen: Mapping[Which, set[int]]) -> list[str
         notes.append(f"Absent from synthetic, so never predicted: {_some(lost)}.")
     untested = sorted(classes[c] for c in (seen["synthetic"] | seen["train"]) - seen["holdout"])
     if untested:
-        notes.append(f"Absent from the holdout, so not tested: {_some(untested)}.")
+        have = "have it" if len(untested) == 1 else "have each"
+        notes.append(
+            f"Fewer than {NAMED} rows of the holdout {have}, so not tested: {_some(untested)}."
+        )
     return notes
 
 

@@ -13,7 +13,7 @@ from understudy.measures.boosting import boosted, one_by_one
 from understudy.measures.features import Features, features
 from understudy.measures.utility import sameness
 from understudy.measures.utility.class_scores import Score, score
-from understudy.measures.utility.classes import absent, lump
+from understudy.measures.utility.classes import NAMED, absent, lump, testable
 from understudy.measures.utility.sameness import SHUFFLED_ROWS, Opinion, worth
 from understudy.measures.utility.teachers import (
     GROUPS,
@@ -86,13 +86,16 @@ def classification(
     made, lumped = lump(
         features(comparison, ("synthetic", "train", "holdout"), target=target), classes
     )
-    known: dict[Which, Rows] = {t: np.flatnonzero(made.targets[t] >= 0) for t in made.tables}
+    given: dict[Which, Rows] = {t: np.flatnonzero(made.targets[t] >= 0) for t in made.tables}
+    known = {**given, "holdout": testable(made.targets["holdout"])}
     seen = {t: set(made.targets[t][known[t]].tolist()) for t in made.tables}
     for table in ("train", "holdout"):
         if len(seen[table]) < 2:
             how_many = "one class only" if seen[table] else "no class at all"
+            enough = f" that {NAMED} rows or more have" if table == "holdout" else ""
             return CARD.not_applicable(
-                f"The target '{target}' has {how_many} in {word(table)}: nothing to predict."
+                f"The target '{target}' has {how_many}{enough} in {word(table)}: nothing to "
+                "predict."
             )
     size = min(len(known["synthetic"]), len(known["train"]), rows)
     if too_few(known, size):
@@ -112,7 +115,7 @@ def classification(
         parts=_parts(found, made, made.targets["holdout"][known["holdout"]], naive),
         tables={"importance": sameness.table(found.whole)},
         note=" ".join(
-            [*said_of_sizes(heights, known, size, rows), *absent(made.classes, seen), *lumped]
+            [*said_of_sizes(heights, given, size, rows), *absent(made.classes, seen), *lumped]
         ),
     )
 
@@ -134,7 +137,7 @@ def _contest(
 
     def judge(number: int) -> tuple[Score, Opinion | None]:
         learnt = _Learnt.of(made, *jobs[number], iterations)
-        scored = score(learnt.chances(tests), truth, made.classes)
+        scored = score(learnt.chances(tests), truth)
         if number >= opinions:
             return scored, None
         rng = comparison.stream(CARD.name, "importance")
@@ -205,10 +208,14 @@ def _parts(
         *sameness.parts(found.whole, found.halves),
     ]
     if len(value.by_class) > 1:
-        worst = sorted(value.by_class, key=lambda c: (value.by_class[c] - original.by_class[c], c))
-        parts += [Part(f"class {c}", value.by_class[c], original.by_class[c]) for c in worst]
+        loss = {c: value.by_class[c] - original.by_class[c] for c in value.by_class}
+        worst = sorted(loss, key=lambda c: (loss[c], made.classes[c]))
+        parts += [
+            Part(f"class {made.classes[c]}", value.by_class[c], original.by_class[c]) for c in worst
+        ]
     elif len(value.f1) == 2:
-        rarer = made.classes[int(naive.argmin())]
-        one = Part(f"F1 of {rarer}", value.f1[rarer], original.f1[rarer], unit="fraction")
+        rarer = int(naive.argmin())
+        title = f"F1 of {made.classes[rarer]}"
+        one = Part(title, value.f1[rarer], original.f1[rarer], unit="fraction")
         parts.insert(3, one)
     return tuple(parts)

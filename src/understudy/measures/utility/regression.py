@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.comparison import Comparison, Which
-from understudy.findings import Card, Finding, described
+from understudy.findings import Card, Finding, average, described
 from understudy.measures.boosting import one_by_one
 from understudy.measures.features import Features, features
 from understudy.measures.utility import beside
@@ -56,6 +56,7 @@ CARD = Card(
     not_shown="One target: other questions may be answered worse. A copy of training is as useful "
     "as training, so a high value says nothing about copying.",
     needs=("target", "holdout"),
+    together=True,
 )
 
 
@@ -92,8 +93,12 @@ def regression(
         )
     limits = Limits(iterations, rows, slow_rows)
     if comparison.fit is None:
-        found = _contest(comparison, chosen, limits)
-        return found if isinstance(found, Finding) else beside.once(CARD, chosen, found)
+        return average(
+            [
+                _once(one, chosen, limits)
+                for one in (comparison.replicate(i) for i in range(len(comparison.synthetic)))
+            ]
+        )
     several: list[Contest] = []
     for found in refits(
         comparison, CARD.name, splits, lambda split: _contest(split, chosen, limits, groups=0)
@@ -102,6 +107,11 @@ def regression(
             return CARD.not_applicable(f"Split {len(several) + 1}: {found.note}")
         several.append(found)
     return beside.over_splits(CARD, chosen, several)
+
+
+def _once(comparison: Comparison, chosen: Sequence[Learner], limits: "Limits") -> Finding:
+    found = _contest(comparison, chosen, limits)
+    return found if isinstance(found, Finding) else beside.once(CARD, chosen, found)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def refits(
     """Split all real rows, fit the generator to four fifths, and compare what it makes.
 
     Each comparison has as many synthetic rows as training rows, and the other fifth as holdout. A
-    generator that fails is an error that names the split.
+    generator that fails is an error that names the split. Rows are the unit of the splits.
     """
     if splits < 2:
         raise OptionError(f"{name}: splits = {splits}", hint="use at least 2")

@@ -62,8 +62,8 @@ def too_few(known: Mapping[Which, Rows], size: int) -> str:
     if size >= FEWEST and len(known["holdout"]) >= FEWEST:
         return ""
     return (
-        f"{FEWEST} rows with a target are needed to train and to test; there are {size} and "
-        f"{len(known['holdout'])}."
+        f"{FEWEST} rows with a target are needed to train and to test; there are {_some(size)} "
+        f"and {_some(len(known['holdout']))}."
     )
 
 
@@ -82,8 +82,18 @@ def said_of_sizes(
     for table, rows_known in known.items():
         missing = heights[table] - len(rows_known)
         if missing:
-            notes.append(f"{word(table)}: {missing:,} rows without a target are left out.")
+            one = missing == 1 and table == "synthetic"
+            some = f"{missing:,}" if table == "synthetic" else _some(missing)
+            notes.append(
+                f"{word(table)}: {some} {'row' if one else 'rows'} without a target "
+                f"{'is' if one else 'are'} left out."
+            )
     return notes
+
+
+def _some(count: int) -> str:
+    """Say a number of real rows."""
+    return f"{count:,}" if count >= FEW else f"fewer than {FEW}"
 
 
 def word(table: str) -> str:

@@ -41,6 +41,9 @@ def choose(comparison: Comparison, wanted: str) -> Choice:
     partial = comparison.aligned if made is None else made.partial
     if partial and m > 1:
         return Choice("partially", "the rows are partially synthetic", _warning(made))
+    if partial and made is not None and made.proper:
+        why = "one partially synthetic table, whose models were drawn"
+        return Choice("proper", why, _warning(made))
     if partial:
         why = "one partially synthetic table, for which it is an upper bound"
         return Choice("simple", why, _warning(made))

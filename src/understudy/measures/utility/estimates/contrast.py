@@ -4,6 +4,7 @@ What is shown of real rows must not give one away, as in ``fidelity.moments``:
 
 - a coefficient is withheld if fewer than five training rows decide it (``fitting._swayed``): a mark
   that eight rows have is withheld by this, and what an outlier moves;
+- a column that training cannot tell is named only if it is not a mark of fewer than five rows;
 - real estimates are rounded to about error / √n, their errors to about error / n: who knows
   all rows but one learns that one no better than to half a deviation. All that is computed of
   real and synthetic intervals together is computed from the rounded ones.
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.comparison import Comparison
+from understudy.measures.pictures import few_dominate
 from understudy.measures.utility.estimates.agreement import Floats, Intervals, overlaps
 from understudy.measures.utility.estimates.design import Design, Impossible, Rows
 from understudy.measures.utility.estimates.fitting import Fit, fit, together
@@ -94,6 +96,7 @@ def contrast(
         except Impossible as why:
             notes.append(f"No reference: {why.message}")
     q, v = together(made)
+    q[:, model.lost] = v[:, model.lost] = np.nan
     k = float(np.mean([f.rows for f in made]))
     combined = RULES[rule](q[:, kept], v[:, kept], k, float(train.rows), printed=printed)
     real = shown(train, kept)
@@ -109,7 +112,8 @@ def contrast(
             fresh = _disguised(real, shown(control, kept), combined, wider, size)
         else:
             notes.append("No reference: the holdout tells no coefficient that may be shown.")
-    dropped = tuple(n for n, there in zip(model.names, train.known, strict=True) if not there)
+    few = ~train.known & np.array([_few(column) for column in model.train.design.T])
+    untold = ~train.known & ~few
     noise = _Noise(comparison, kept, resamples, str(model.formula))
     spread = _spread(noise, train, made, control, (real, synthetic, fresh), told, size)
     return Contrast(
@@ -120,10 +124,16 @@ def contrast(
         told,
         combined,
         spread,
-        dropped,
-        int((train.known & train.swayed).sum()),
+        tuple(np.array(model.names)[untold]),
+        int((train.known & train.swayed | few).sum()),
         tuple(notes),
     )
+
+
+def _few(column: Floats) -> bool:
+    """Whether fewer than five rows make a column, or all that varies in it."""
+    apart = column - column.mean()
+    return not column.any() or few_dominate(column**2) or few_dominate(apart**2)
 
 
 def shown(made: Fit, kept: NDArray[np.bool_]) -> Intervals:

@@ -1,7 +1,9 @@
 """Design: the same columns of numbers for the real tables and the synthetic ones.
 
 Levels are those that five or more training rows have; treatment coding against the most frequent
-one. All others, those that only a synthetic table has among them, are one level.
+one. If five or more training rows have another level, all others are one level, those that only a
+synthetic table has among them; if not, rows with another level are left out. A factor for which
+more than 5 % of the synthetic rows are left out has no coefficient that they can tell.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +25,7 @@ Floats = NDArray[np.float64]
 OTHERS = "(all others)"
 INTERCEPT = "(intercept)"
 YEAR = 365.25 * MICROSECONDS["day"]
+MOST_LOST = 0.05
 FAMILIES = ("linear", "logistic", "poisson")
 
 
@@ -32,7 +35,7 @@ class Impossible(DataError):
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one table in which nothing is missing: response, design, and how many lack."""
+    """The rows of one table that can be used: response, design, and how many cannot."""
 
     response: Floats
     design: Floats
@@ -44,7 +47,11 @@ class Rows:
 
 @dataclass(frozen=True)
 class Design:
-    """The model of a formula for every table: training, replicates, holdout."""
+    """The model of a formula for every table: training, replicates, holdout.
+
+    ``lost`` marks the columns that the synthetic rows are not asked for: too many had to be left
+    out for a level.
+    """
 
     formula: Formula
     family: str
@@ -52,15 +59,17 @@ class Design:
     train: Rows
     synthetic: tuple[Rows, ...]
     holdout: Rows | None
+    lost: NDArray[np.bool_]
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Coding:
-    """The levels of a factor that are told apart, the one compared with first."""
+    """The levels of a factor that are told apart, the one compared with first; all of training."""
 
     levels: tuple[str, ...]
     others: bool
+    seen: frozenset[str]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,6 +84,15 @@ class Coding:
         )
         made: NDArray[np.int64] = known.set(texts.is_null(), -1).to_numpy()
         return made
+
+    def left_out(self, texts: pl.Series) -> int:
+        """Count the rows that are left out for their level."""
+        return int((self.codes(texts) < 0).sum()) - texts.null_count()
+
+    def foreign(self, texts: pl.Series) -> int:
+        """Count the rows whose level training does not have."""
+        counts = _counts(texts).iter_rows()
+        return sum(times for level, times in counts if level not in self.seen)
 
 
 def design(comparison: Comparison, formula: Formula, family: str, levels: int) -> Design:
@@ -112,8 +130,12 @@ def design(comparison: Comparison, formula: Formula, family: str, levels: int) -
     fresh = made.pop() if comparison.holdout is not None else None
     train, *synthetic = made
     names = tuple(_name(column, codings) for column in columns)
+    lost, said_of_levels = _lost(
+        formula, columns, codings, code, texts[1 : 1 + len(comparison.synthetic)]
+    )
+    notes += said_of_levels
     return Design(
-        formula, family, names, train, tuple(synthetic), fresh, tuple(filter(None, notes))
+        formula, family, names, train, tuple(synthetic), fresh, lost, tuple(filter(None, notes))
     )
 
 
@@ -157,7 +179,8 @@ def _response(
     more = (
         f" Rows with a level that fewer than {K} training rows have are left out." if rest else ""
     )
-    return family, Coding(tuple(shown), False), f"The event is {factor} = {shown[1]!r}.{more}"
+    coding = Coding(tuple(shown), False, frozenset(counts["level"]))
+    return family, coding, f"The event is {factor} = {shown[1]!r}.{more}"
 
 
 def _event(coding: Coding, texts: pl.Series) -> Floats:
@@ -187,7 +210,7 @@ def _coding(factor: Factor, texts: pl.Series, most: int) -> tuple[Coding, str]:
     counts = _counts(texts)
     kept = counts.filter(pl.col("times") >= K).head(most)
     lumped = int(counts["times"].sum()) - int(kept["times"].sum())
-    coding = Coding(tuple(kept["level"]), lumped >= K)
+    coding = Coding(tuple(kept["level"]), lumped >= K, frozenset(counts["level"]))
     if not coding.levels:
         raise Impossible(f"The factor {factor} has no level that {K} training rows have.")
     if len(coding.names) == 1 and counts.height == kept.height:
@@ -202,6 +225,40 @@ def _coding(factor: Factor, texts: pl.Series, most: int) -> tuple[Coding, str]:
 
 
 Column = tuple[tuple[Factor, int], ...]
+
+
+def _lost(
+    formula: Formula,
+    columns: Sequence[Column],
+    codings: Mapping[Factor, Coding],
+    response: Coding | None,
+    synthetic: Sequence[pl.DataFrame],
+) -> tuple[NDArray[np.bool_], list[str]]:
+    """Mark the columns of factors, or all, for whose levels too many synthetic rows are left out.
+
+    Say how many rows have a level that training lacks.
+    """
+    lost, said = np.zeros(len(columns), bool), []
+    rows = sum(frame.height for frame in synthetic)
+    coded = {**codings, **({} if response is None else {formula.response: response})}
+    for factor, coding in coded.items():
+        texts = [frame[factor.name] for frame in synthetic]
+        foreign = sum(coding.foreign(text) for text in texts)
+        if foreign:
+            share = f"{foreign:,} of {rows:,} rows ({100 * foreign / rows:.3g} %)"
+            became = "they are in (all others)" if coding.others else "they are left out"
+            said.append(
+                f"synthetic: {share} have a level of {factor} that training lacks; {became}."
+            )
+        if sum(coding.left_out(text) for text in texts) > MOST_LOST * rows:
+            mine = factor == formula.response
+            lost |= np.array([mine or factor in dict(column) for column in columns])
+            whose = "every coefficient" if mine else f"the coefficients of {factor}"
+            said.append(
+                f"More than {100 * MOST_LOST:.0f} % of the synthetic rows are left out for their "
+                f"level of {factor}, so {whose} count as not told."
+            )
+    return lost, said
 
 
 def _columns(formula: Formula, codings: Mapping[Factor, Coding]) -> list[Column]:

@@ -16,6 +16,7 @@ from understudy.measures.pictures import few_dominate
 from understudy.measures.utility.estimates.design import Floats, Impossible, Rows
 
 DEPENDENT = 1e-7
+ROUNDING = 1e-12
 SEPARATED = 10.0
 STEPS = 100
 
@@ -44,18 +45,23 @@ class Fit:
 def independent(design: Floats) -> NDArray[np.bool_]:
     """Mark the columns that do not follow from those before them.
 
+    Where the first is an intercept, the others are judged by what they vary, not by their means.
+
     Examples
     --------
     >>> independent(np.array([[1.0, 1, 2], [1, 2, 3], [1, 3, 4], [1, 7, 8]])).tolist()
     [True, True, False]
     """
+    centred = design.shape[1] > 0 and np.ptp(design[:, 0]) == 0 and design[0, 0] != 0
     basis = np.empty((design.shape[0], 0))
     kept = np.zeros(design.shape[1], bool)
     for place, column in enumerate(design.T):
-        rest = column - basis @ (basis.T @ column)
+        own = column - column.mean() if centred and place else column
+        rest = own - basis @ (basis.T @ own)
         rest -= basis @ (basis.T @ rest)
         length = float(np.linalg.norm(rest))
-        if length > DEPENDENT * float(np.linalg.norm(column)):
+        least = DEPENDENT * np.linalg.norm(own), ROUNDING * np.linalg.norm(column)
+        if length > max(least):
             kept[place] = True
             basis = np.column_stack([basis, rest / length])
     return kept
@@ -129,7 +135,9 @@ def _swayed(lever: Floats, apart: Floats, mean: Floats, family: str) -> NDArray[
 
 def _check(rows: Rows, family: str, which: str) -> None:
     if not len(rows):
-        raise Impossible(f"{which} has no row in which all columns of the formula are there.")
+        raise Impossible(
+            f"{which} has no row in which all columns of the formula have a value that counts."
+        )
     low, high = float(rows.response.min()), float(rows.response.max())
     if low == high:
         what = "one class only" if family == "logistic" else "one value only"

@@ -40,6 +40,7 @@ COLUMNS = (
     "same significance",
 )
 NO_HOLDOUT = "No holdout was given, so it is not known what fresh real rows would get."
+WHY = "a value is missing, a level is not told apart, or a logarithm is of zero or less"
 ROUNDED = (
     "Real estimates are rounded to about their error / √n, and what is computed with them too."
 )
@@ -98,6 +99,8 @@ def estimates(
     references = [made.reference for _, made in found if made.reference is not None]
     notes = [] if comparison.has_holdout else [NO_HOLDOUT]
     notes += chosen.words()
+    if printed and chosen.rule != "partially":
+        notes.append("The option printed changes the rule partially only: here it changes nothing.")
     for model, made in found:
         about = f"{model.formula}: " if several else ""
         notes += [f"{about}{note}" for note in _notes(comparison, model, made, chosen.rule)]
@@ -200,6 +203,13 @@ def _notes(comparison: Comparison, model: Design, made: Contrast, rule: str) -> 
             f"T_f was not above zero for {int(made.combined.negative.sum())} of "
             f"{len(made.names)} coefficients; (k/n) v̄ takes its place (Reiter 2002)."
         )
+    loose = int((made.combined.freedom < 1).sum())
+    if loose:
+        said.append(
+            f"The t of the rule {rule} has less than one degree of freedom for {loose} of "
+            f"{len(made.names)} coefficients: their intervals are too wide to be of use, so take "
+            "another rule, or more tables."
+        )
     if made.fresh is not None and not made.told.all():
         said.append(
             f"The reference is of {int(made.told.sum())} of these, the holdout tells no more."
@@ -215,7 +225,7 @@ def _left_out(model: Design) -> list[str]:
         gone, whole = sum(r.left_out for r in rows), sum(len(r) for r in rows)
         if gone:
             count = f"{gone:,}" if gone >= K or name == "synthetic" else f"fewer than {K}"
-            said.append(f"{name}: {count} of {gone + whole:,} rows lack a value and are left out.")
+            said.append(f"{name}: {count} of {gone + whole:,} rows are left out ({WHY}).")
     return said
 
 
