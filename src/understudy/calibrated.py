@@ -1,6 +1,7 @@
 """What a calibration says beside a finding: the smallest leak that the measure would notice."""
 
 import dataclasses
+import inspect
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 from understudy.comparison import Comparison
 from understudy.errors import DataError, OptionError
 from understudy.findings import Finding
+from understudy.measures import MEASURES
 
 VERSION = 1
 HINT = "give a file written by understudy calibrate --out"
@@ -92,6 +94,9 @@ def with_calibration(
         if list(told.get(role) or []) != list(getattr(comparison, role)):
             named = ", ".join(told.get(role) or []) or "none"
             notes.append(f"the calibration had other {role} columns: {named}")
+    for name in dict.fromkeys(finding.measure for finding in findings):
+        if name in data["measures"]:
+            notes += _other_options(name, told.get("options") or {}, comparison.options)
     if not comparison.has_holdout:
         notes.append("the calibration had a holdout, and here there is none")
     summary = {
@@ -101,6 +106,30 @@ def with_calibration(
         "notes": notes,
     }
     return made, summary
+
+
+def _other_options(
+    measure: str,
+    there: Mapping[str, Mapping[str, Any]],
+    here: Mapping[str, Mapping[str, Any]],
+) -> list[str]:
+    """Say which options differ; how often labels are permuted hardly changes what is noticed."""
+    made = []
+    for option in inspect.signature(MEASURES[measure]).parameters.values():
+        if option.kind is not option.KEYWORD_ONLY or option.name == "permutations":
+            continue
+        was, now = (
+            _as_read(given.get(measure, {}).get(option.name, option.default))
+            for given in (there, here)
+        )
+        if was != now:
+            made.append(f"the calibration had {measure}.{option.name} = {was}, here it is {now}")
+    return made
+
+
+def _as_read(value: Any) -> Any:
+    """Give an option as a file would give it back."""
+    return json.loads(json.dumps(value, default=str))
 
 
 def _beside(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 AT_ONCE = 32
+RATES = (0.001, 0.01, 0.1)  # of false positives, at which true ones are given
+EXPECTED = 3  # false positives that a rate needs
 
 
 def middle_ranks(scores: Floats) -> Floats:

@@ -154,7 +154,8 @@ def test_a_generator_that_fails_on_strange_tables_is_audited_on_the_others():
     assert found.status == "ok"
     assert [p.name for p in found.parts if p.value is None] == ["2 equal rows"]
     assert "2 equal rows: 0 refits." in found.note
-    assert "I need … rows" in found.note
+    assert "equal rows: ValueError" in found.note
+    assert "I need" not in found.note  # a message may quote a person's values
 
 
 @pytest.mark.parametrize(
@@ -164,6 +165,7 @@ def test_a_generator_that_fails_on_strange_tables_is_audited_on_the_others():
         {"rows": 0},
         {"neighbours": "twins"},
         {"record": 101},
+        {"record": 1, "neighbours": "worst"},
         {"epsilon": -1},
         {"epsilon": "much"},
         {"gaussian": True},

@@ -1,6 +1,7 @@
 """Planted leaks are what they say; a calibration gives what each measure would notice."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -9,12 +10,13 @@ import pytest
 import understudy as us
 from people import people
 from understudy.calibrated import read_calibration
-from understudy.calibration import calibrate
+from understudy.calibration import calibrate, playing
 from understudy.calibration.cell import Bench, Cell
 from understudy.calibration.planting import Ground, noisy, plant
 from understudy.calibration.result import summary
 from understudy.calibration.schedule import NULL, Schedule, grid, hopeless
 from understudy.errors import DataError, OptionError
+from understudy.report.noticing import beside, smallest
 from understudy.schema import Column, Schema
 from understudy.tables import Table
 
@@ -135,7 +137,7 @@ def test_a_cell_gives_alarms_and_reasons(ground):
     assert numbers[0, 0] == 0.0
 
 
-def playing(powers, costs, rounds: int, seed: int = 0) -> Schedule:
+def played(powers, costs, rounds: int, seed: int = 0) -> Schedule:
     """Fill a schedule with measures whose power and cost are known."""
     rng = np.random.default_rng(seed)
     schedule = Schedule(list(powers), 5000, seed)
@@ -163,7 +165,7 @@ def test_cheap_measures_get_more_runs_and_blind_ones_few():
     def alarmist(kind, size):
         return 0.4
 
-    schedule = playing(
+    schedule = played(
         {"sharp": sharp, "slow": sharp, "blind": blind, "alarmist": alarmist},
         {"sharp": 0.1, "slow": 1.0, "blind": 0.1, "alarmist": 0.1},
         200,
@@ -188,9 +190,91 @@ def test_cheap_measures_get_more_runs_and_blind_ones_few():
 
 
 def test_a_measure_that_alarms_without_a_leak_is_blind_though_it_sees_leaks():
-    found = summary(playing({"m": lambda kind, size: 0.3 if not size else 1.0}, {"m": 1.0}, 150))
+    found = summary(played({"m": lambda kind, size: 0.3 if not size else 1.0}, {"m": 1.0}, 150))
     assert found["m"]["blind"] is True
     assert "without a leak" in found["m"]["why"]
+
+
+@pytest.mark.parametrize(
+    ("tried", "noticed", "blind"), [(8, 0, True), (8, 3, True), (8, 5, None), (6, 0, None)]
+)
+def test_blind_is_only_what_enough_runs_show(tried, noticed, blind):
+    schedule = Schedule(["m"], 5000, 0)
+    top = schedule.counts[-1]
+    schedule.lanes["m", NULL].runs[0] = [40, 2]
+    for kind in ("copies", "noisy"):
+        schedule.lanes["m", kind].runs[top] = [tried, noticed]
+    found = summary(schedule)["m"]
+    leak = found["kinds"]["noisy"]["smallest"]
+    assert found["blind"] is blind
+    assert leak["censored"] == "above"
+    assert leak["missed"] is bool(blind)
+    assert smallest(leak).startswith("not within 10 %" if blind else "not known (")
+    said = beside({"calibration": {**found, "smallest": leak, "kinds": {}}})
+    if blind is None:
+        assert said == (
+            f"What it would notice is not known: it noticed its positive control in {noticed} of "
+            f"{tried} runs, too few to tell whether it would in 80 %."
+        )
+    else:
+        assert said.startswith("Blind here: it missed its positive control")
+
+
+def test_what_is_said_beside_a_finding():
+    leak = {"value": 0.02, "interval": [None, 0.04], "censored": None, "planted": [0.0033, 0.1]}
+    above = {"value": None, "interval": [0.05, None], "censored": "above", "bound": 0.1}
+    kinds = {
+        "copies": leak,
+        "noisy": {**above, "missed": True},
+        "outliers": {**above, "missed": False, "planted": [0.0033, 0.1]},
+        "unique": {**above, "missed": True},
+    }
+    assert beside({"calibration": {"blind": False, "smallest": leak, "kinds": kinds}}) == (
+        "On data like this it notices leaks from 2.0 % of rows on (< 0.33–4.0 %). It does not "
+        "notice within 10 %: copies with numbers ± 1 %, one unique row."
+    )
+    below = {"value": None, "interval": [None, None], "censored": "below", "bound": 0.1}
+    assert beside({"calibration": {"blind": False, "smallest": below}}) == (
+        "On data like this it notices leaks of 10 % of rows, as far as few runs can tell; smaller "
+        "ones were not tried."
+    )
+
+
+def test_how_long_a_run_may_take_is_settled_when_it_begins(monkeypatch):
+    clock, limits = [0.0], []
+
+    class Slow:
+        def __init__(self, payload):
+            self.task = None
+
+        def ask(self, cell):
+            self.task, self.since = cell, clock[0]
+
+        @staticmethod
+        def wait(workers, limit):
+            clock[0] = 400.0  # a quarter of a minute before the budget is spent, others are ready
+            return workers[:1]
+
+        def answer(self, limit):
+            limits.append((self.since, limit))
+            cell, self.task = self.task, None
+            return cell, np.array([[0.0, 0.1]] * len(cell.measures)), "{}"
+
+        def stop(self):
+            pass
+
+    class Two(Schedule):
+        left = 3
+
+        def next(self, *, late=False):
+            self.left -= 1
+            return super().next() if self.left >= 0 else None
+
+    monkeypatch.setattr(playing, "Worker", Slow)
+    monkeypatch.setattr(playing, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    quiet = {"start": 0.0, "budget": 415.0, "workers": 2, "progress": lambda *_: None}
+    playing.play("a bench", Two(["m"], 1000, 0), **quiet)
+    assert sorted(limits) == [(0.0, 300.0), (0.0, 300.0), (400.0, 75.0)]
 
 
 def test_a_measure_that_never_works_is_left_out():
@@ -277,6 +361,22 @@ def test_other_rows_are_said_and_other_columns_refused(calibrated):
         us.assess(fewer, fewer, measures=FAST[:1], calibration=calibrated)
 
 
+def test_options_that_differ_are_said(calibrated):
+    tables, name = (people(300, 2), people(300, 3)), "privacy.closest_record"
+
+    def notes(**options):
+        result = us.assess(
+            *tables, holdout=people(300, 4), measures=[name], calibration=calibrated,
+            options={name: options},
+        )  # fmt: skip
+        return [n for n in result.provenance["calibration"]["notes"] if name in n]
+
+    assert notes(permutations=19) == []
+    assert notes(permutations=19, bins=100) == []  # the default
+    said = f"the calibration had {name}.bins = 100, here it is 50"
+    assert notes(permutations=19, bins=50) == [said]
+
+
 def test_what_is_no_calibration(tmp_path):
     for text, said in (
         ("{", "not a whole calibration"),
@@ -300,6 +400,18 @@ def test_a_methods_output_under_labels_drawn_anew():
     assert told["rows"] == {"given": 600, "used": 500, "each": 250}
     assert any("500 of 600 real rows were used" in note for note in told["notes"])
     assert found.measures[FAST[0]]["kinds"]["copies"]["points"]
+
+
+def test_the_options_used_are_written_down():
+    name = FAST[1]
+    given = {name: {"bins": 50}, "flip": {"p": 0.5}, "privacy.linkability": {"permutations": 9}}
+    found = calibrate(
+        people(400, 1), method="flip", measures=[name], options=given, budget=0.1, workers=1
+    )
+    used = {name: {"permutations": 199, "bins": 50}, "flip": {"p": 0.5}}
+    assert found.provenance["options"] == used
+    with pytest.raises(OptionError, match="no plain value"):
+        calibrate(people(400, 1), method="flip", options={"flip": {"p": object()}})
 
 
 def test_wrong_options():

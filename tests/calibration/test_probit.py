@@ -62,6 +62,13 @@ def test_what_lies_beyond_the_sizes_planted_is_censored():
     assert fit_power([(0.1, 0, 0)], 2, 40) is None
 
 
+def test_the_sizes_planted_are_kept_and_whether_all_of_the_interval_is_beyond():
+    never, perhaps = (fit_power([(0.01, 8, 0), (0.1, 8, k)], 2, 40) for k in (0, 5))
+    assert never.censored == perhaps.censored == "above"
+    assert (never.beyond, perhaps.beyond) == (True, False)
+    assert never.to_dict()["smallest"]["planted"] == pytest.approx([0.01, 0.1])
+
+
 def test_an_interval_that_leaves_the_sizes_has_an_open_end():
     found = fit_power([(0.001, 10, 1), (0.1, 10, 8)], 1, 20)
     assert found.censored is None

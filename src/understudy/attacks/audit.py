@@ -90,7 +90,7 @@ def audit(
         The generator claims Gaussian noise, whose trade-off curve makes the bound sharper. It is
         no bound for other mechanisms.
     record : int, optional
-        The row, from 1, that makes the neighbour of the training table.
+        The row, from 1, that makes the neighbour of the training table; not with "worst".
     neighbours : {"all", "record", "worst"}
         Which pairs of tables to try.
     trials : int
@@ -111,6 +111,11 @@ def audit(
     if neighbours not in NEIGHBOURS:
         raise OptionError(
             f"neighbours = '{neighbours}'", hint=f"use one of {', '.join(NEIGHBOURS)}"
+        )
+    if record is not None and neighbours == "worst":
+        raise OptionError(
+            f"record = {record}: neighbours = 'worst' makes up its records",
+            hint="leave record out, or use neighbours = 'record' or 'all'",
         )
     pairs, place = _pairs(setting, neighbours, record, rows)
     found: list[Counts | None] = []

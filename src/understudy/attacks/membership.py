@@ -13,13 +13,13 @@ from understudy.attacks.games import Task, World
 from understudy.attacks.records import vulnerable
 from understudy.attacks.runs import NOT_USED, Planned, Runs, gather, plan
 from understudy.attacks.setting import Setting
-from understudy.attacks.shadows import RATES, Shadows, caught, enough, judge
+from understudy.attacks.shadows import Shadows, caught, enough, judge
 from understudy.errors import OptionError
 from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, around, described
+from understudy.rates import EXPECTED, RATES
 from understudy.tables import Table
 
 FEWEST = 8
-EXPECTED = 3
 GAMES = ("alone", "together")
 
 CARD = Card(
@@ -34,7 +34,8 @@ CARD = Card(
     "the distances of the nearest rows. A linear discriminant (the likelihood ratio of two normal "
     "distributions of equal spread) learns with from without on one half of the runs; the area "
     "under its ROC curve on the other half, mean over records. Runs of the other half exchanged "
-    "between worlds: interval, and p-values corrected for all records (max-T). True positive "
+    "between worlds: interval, and p-values corrected for all records (max-T): of a single record "
+    "exact only if no record has an influence, of all together always. True positive "
     "rates: the threshold is chosen on the first half; Clopper–Pearson intervals",
     unit="AUC",
     better="lower",
@@ -212,7 +213,8 @@ def _finding(
         runs.note,
         NOT_USED if setting.release else "",
         f"Flagged if any of {len(targets) + 1:,} areas (each record's, and the mean) is too large "
-        "for exchanged worlds, all taken together.",
+        "for exchanged worlds, all taken together. The flag holds at its level; the p-value of a "
+        "single record is exact only if no record leaks.",
         "Too few tests for some rates of false positives: it takes three times as many as one "
         "false positive needs."
         if missing

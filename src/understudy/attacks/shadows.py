@@ -10,7 +10,6 @@ from understudy.attacks.games import Floats
 from understudy.attacks.runs import Runs
 from understudy.rates import clopper_pearson, threshold
 
-RATES = (0.001, 0.01, 0.1)
 FOLDS = 4
 SMALL = 1e-3
 
@@ -69,7 +68,8 @@ def judge(
 
     Without any influence of the records all runs are alike, so that what a world is called may be
     exchanged between runs. All records are exchanged together: the largest of their areas, each by
-    its own deviation, is what counts.
+    its own deviation, is what counts. The test whether any record leaks is exact; which
+    one does is told exactly only if no other leaks, since its runs are then not all alike.
     """
     sizes, records, width = shape
     features = runs.features.reshape(-1, sizes, records, width)

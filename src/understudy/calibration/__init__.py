@@ -113,7 +113,7 @@ def calibrate(
             "keys": list(known),
             "sensitive": list(learnt),
             "method": method,
-            "options": {n: dict(o) for n, o in {**used, **given}.items() if o},
+            "options": {n: dict(o) for n, o in {**used, str(method): made_by}.items() if o},
             "budget": budget,
             "seconds": round(time.monotonic() - began, 1),
             "workers": many,
@@ -135,7 +135,7 @@ def _sorted_out(
     own = {name: given for name, given in options.items() if name in MEASURES}
     check_options(own)
     try:
-        json.dumps(own, allow_nan=False)
+        json.dumps(dict(options), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise OptionError(
             f"an option is no plain value: {error}", hint="use numbers, texts and lists of them"

@@ -32,25 +32,40 @@ def play(
     deadline = start + budget
     payload = pickle.dumps(bench)
     crew: list[Any] = [Worker(payload) for _ in range(workers)]
+    limits = [LONGEST] * workers
     try:
         while True:
             now = time.monotonic()
-            for worker in crew:
+            for place, worker in enumerate(crew):
                 if worker.task is None:
                     cell = schedule.next(late=now >= deadline)
                     if cell is not None:
                         progress(_label(cell, schedule), int(now - start), int(budget))
                         worker.ask(cell)
-            busy = [worker for worker in crew if worker.task is not None]
+                        limits[place] = allowed(worker.since, deadline)
+            busy = [place for place, worker in enumerate(crew) if worker.task is not None]
             if not busy:
                 return
-            limit = min(LONGEST, max(deadline + GRACE - now, GRACE))
-            for worker in Worker.wait(busy, limit):
+            # whose run began first is the first to be late
+            oldest = min(busy, key=lambda place: crew[place].since)
+            for worker in Worker.wait([crew[place] for place in busy], limits[oldest]):
+                limit = limits[crew.index(worker)]
                 cell, numbers, said = cast("tuple[Cell, Any, str]", worker.answer(limit))
                 _take_in(schedule, cell, numbers, said)
     finally:
         for worker in crew:
             worker.stop()
+
+
+def allowed(began: float, deadline: float) -> float:
+    """Give the seconds that a run may take, by when it began.
+
+    Examples
+    --------
+    >>> allowed(0, 480), allowed(400, 480), allowed(500, 480)
+    (300.0, 140.0, 60.0)
+    """
+    return float(min(LONGEST, max(deadline + GRACE - began, GRACE)))
 
 
 def _label(cell: Cell, schedule: Schedule) -> str:

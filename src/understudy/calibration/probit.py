@@ -36,7 +36,8 @@ class Power:
 
     ``censored`` is ``above`` where the curve does not get there within the sizes planted, and
     ``below`` where it is there at the smallest already; ``bound`` is that largest or smallest
-    size. An end of the interval beyond the sizes planted is none.
+    size. An end of the interval beyond the sizes planted is none. ``planted`` are the smallest and
+    the largest size, ``beyond`` whether the whole interval lies above the largest.
     """
 
     a: float
@@ -46,6 +47,8 @@ class Power:
     interval: tuple[float | None, float | None]
     censored: Censored
     bound: float | None = None
+    planted: tuple[float, float] | None = None
+    beyond: bool = False
 
     def at(self, size: float) -> float:
         """Give the power at a size of leak."""
@@ -62,6 +65,7 @@ class Power:
                 "interval": list(self.interval),
                 "censored": self.censored,
                 "bound": self.bound,
+                "planted": list(self.planted) if self.planted else None,
             },
         }
 
@@ -109,6 +113,8 @@ def fit_power(points: Sequence[Point], alarms: int, runs: int) -> Power | None:
         ),
         censored,
         {"above": 10**last, "below": 10**first}[censored] if censored else None,
+        (10**first, 10**last),
+        ends[0] > last + STEP,
     )
 
 

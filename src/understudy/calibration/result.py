@@ -1,7 +1,7 @@
 """What a calibration found: of each measure its false alarms, its power, its smallest leak."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from understudy.calibrated import VERSION
 from understudy.calibration.planting import KINDS
 from understudy.calibration.probit import POWER, Power, fit_power
-from understudy.calibration.schedule import CONTROLS, LARGEST, NULL, Schedule
+from understudy.calibration.schedule import CONTROLS, LARGEST, NULL, Schedule, hopeless
 from understudy.findings import LEVEL, plain
 from understudy.tables import write_text
 
@@ -68,13 +68,17 @@ def _figures(schedule: Schedule, name: str, alpha: float) -> dict[str, Any]:
     lanes = {kind: schedule.lanes[name, kind] for kind in (NULL, *KINDS)}
     runs, alarms = lanes[NULL].runs.get(0, (0, 0))
     kinds: dict[str, Any] = {}
+    top = schedule.counts[-1]
     power: dict[str, Power | None] = {}
     for kind in KINDS:
         points = lanes[kind].points(schedule.rows)
         power[kind] = found = fit_power(points, alarms, runs)
-        told = {"probit": None, "smallest": None} if found is None else found.to_dict()
+        told: dict[str, Any] = {"probit": None, "smallest": None}
+        if found is not None:
+            told = found.to_dict()
+            told["smallest"]["missed"] = _missed(found, lanes[kind].runs.get(top, (0, 0)))
         kinds[kind] = {"points": [list(point) for point in points], **told}
-    controls = lanes["copies"].runs.get(schedule.counts[-1], (0, 0))[0]
+    tried, noticed = lanes["copies"].runs.get(top, (0, 0))
     seconds = sum(lane.seconds for lane in lanes.values())
     finished = sum(lane.finished for lane in lanes.values())
     failures = schedule.failures.get(name, [])
@@ -88,22 +92,29 @@ def _figures(schedule: Schedule, name: str, alpha: float) -> dict[str, Any]:
             "interval": [float(end) for end in clopper_pearson(alarms, runs)] if runs else None,
         },
         "kinds": kinds,
-        **_blindness(power["copies"], controls, alarms, runs, alpha),
+        **_blindness(power["copies"], (tried, noticed), alarms, runs, alpha),
         "seconds_per_run": plain(round(seconds / finished, 4)) if finished else None,
     }
 
 
+def _missed(power: Power, controls: Sequence[int]) -> bool:
+    """Tell whether enough runs show that even the largest leak is noticed in fewer than 80 %."""
+    tried, noticed = controls
+    shown = power.beyond or hopeless(tried, noticed)
+    return power.censored == "above" and tried >= CONTROLS and shown
+
+
 def _blindness(
-    copies: Power | None, controls: int, alarms: int, runs: int, alpha: float
+    copies: Power | None, controls: Sequence[int], alarms: int, runs: int, alpha: float
 ) -> dict[str, Any]:
     """Say whether the measure misses its positive control, or alarms without a leak."""
     from understudy.rates import clopper_pearson
 
     if copies is None:
         return {"blind": None, "why": "there was no time for its positive control"}
-    if copies.censored == "above" and controls < CONTROLS:
-        said = f"its positive control was run {controls} times only, and not always noticed"
-        return {"blind": None, "why": said}
+    if copies.censored == "above" and not _missed(copies, controls):
+        said = f"it noticed its positive control in {controls[1]} of {controls[0]} runs, too few"
+        return {"blind": None, "why": f"{said} to tell whether it would in {100 * POWER:.0f} %"}
     if copies.censored == "above":
         return {
             "blind": True,

@@ -125,7 +125,7 @@ def _finding(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
     if found.get("blind"):
         status, note = BLIND, found["why"]
     elif leak.get("value") is None:
-        status = "not known" if not leak else smallest(leak)
+        status = smallest(leak) if leak else "not known"
         note = found["why"] or "the power is above 80 % at the smallest size planted already"
     ends, seen = leak.get("interval"), found["false_alarms"]
     tried = {kind: told for kind, told in found["kinds"].items() if told["points"]}

@@ -7,7 +7,7 @@ from understudy.report import words
 
 KINDS = {
     "copies": "exact copies",
-    "noisy": "copies, numbers ± 1 %",
+    "noisy": "copies with numbers ± 1 %",
     "outliers": "copies of outliers",
     "unique": "one unique row",
 }
@@ -34,19 +34,26 @@ def smallest(found: Mapping[str, Any] | None) -> str:
     --------
     >>> smallest({"value": 0.008, "interval": [0.006, 0.011], "censored": None})
     '0.80 % (0.60–1.1 %)'
-    >>> smallest({"value": None, "interval": [0.04, None], "censored": "above",
-    ...           "bound": 0.1})
-    'not within 10 %'
+    >>> smallest({"value": 0.02, "interval": [None, None], "censored": None,
+    ...           "planted": [0.0033, 0.1]})
+    '2.0 % (< 0.33–> 10 %)'
+    >>> few = {"value": None, "interval": [0.04, None], "censored": "above", "bound": 0.1,
+    ...        "planted": [0.0033, 0.1], "missed": False}
+    >>> smallest(few), smallest({**few, "missed": True})
+    ('not known (4.0–> 10 %)', 'not within 10 %')
     """
     if not found:
         return words.NONE
-    if found.get("censored"):
-        within = "not within" if found["censored"] == "above" else "at most"
-        return f"{within} {size(found['bound'])}"
+    if found.get("censored") == "below":
+        return f"at most {size(found['bound'])}"
+    if found.get("censored") and found.get("missed"):
+        return f"not within {size(found['bound'])}"
     low, high = found["interval"]
-    left = "< 0.1" if low is None else size(low).removesuffix(" %")
-    right = "> 10 %" if high is None else size(high)
-    return f"{size(found['value'])} ({left}–{right})"
+    least, most = found.get("planted") or (None, None)
+    left = f"< {size(least)}" if low is None else size(low)
+    right = f"> {size(most)}" if high is None else size(high)
+    value = "not known" if found.get("censored") else size(found["value"])
+    return f"{value} ({left.removesuffix(' %')}–{right})"
 
 
 def beside(finding: Mapping[str, Any]) -> str:
@@ -65,16 +72,20 @@ def beside(finding: Mapping[str, Any]) -> str:
     if told.get("blind"):
         return f"Blind here: {why}."
     found = told.get("smallest")
-    if not found:
+    if not found or found.get("censored") == "above":
         return f"What it would notice is not known: {why.rstrip('.')}." if why else ""
     if found.get("censored") == "below":
-        said = f"On data like this it notices leaks of {size(found['bound'])} of rows and less."
+        few = "" if found["interval"][1] is not None else ", as far as few runs can tell"
+        said = (
+            f"On data like this it notices leaks of {size(found['bound'])} of rows{few}; "
+            "smaller ones were not tried."
+        )
     else:
         value, _, ends = smallest(found).partition(" (")
         said = f"On data like this it notices leaks from {value} of rows on ({ends}."
     missed = [
         KINDS.get(kind, kind)
         for kind, other in (told.get("kinds") or {}).items()
-        if other and other.get("censored") == "above"
+        if other and other.get("censored") == "above" and other.get("missed")
     ]
     return f"{said} It does not notice within 10 %: {', '.join(missed)}." if missed else said

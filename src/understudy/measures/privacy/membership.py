@@ -10,11 +10,9 @@ from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, desc
 from understudy.measures.pictures.rule import K, share
 from understudy.measures.privacy.membership_looks import Judged, judge
 from understudy.measures.privacy.membership_scores import NAME, Scores, Sides, scores, sides
-from understudy.rates import area, clopper_pearson, threshold
+from understudy.rates import EXPECTED, RATES, area, clopper_pearson, threshold
 
 FEWEST = 10
-RATES = (0.001, 0.01, 0.1)
-EXPECTED = 3
 POINTS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 WORST = 0.01
 
@@ -32,7 +30,9 @@ CARD = Card(
     "learnt on half of the persons for the other half. Area under the ROC curve of each. Labels "
     "of members and non-members swapped, the discriminant learnt anew: the largest of all attacks "
     "gives p-values and intervals. True positive rates: the share of members above the threshold "
-    "that so few non-members exceed, Clopper–Pearson, corrected for the number of attacks",
+    "that so few non-members exceed. Their intervals: Clopper–Pearson at the lowest and the "
+    "highest threshold that may have this false positive rate (order statistics of the "
+    "non-members), half of the error for the threshold; corrected for the number of attacks",
     unit="AUC",
     better="lower",
     headline="area under the ROC curve of the attack with the strongest evidence",
@@ -141,10 +141,34 @@ def _caught(
         return Part(title, None, unit="fraction")
     limit = threshold(score[~member], rate)
     hits, wrong = int((score[member] > limit).sum()), int((score[~member] > limit).sum())
-    many = int(member.sum())
-    low, high = clopper_pearson(hits, many, (1 - LEVEL) / looks)
     return Part(
-        title, hits / many, wrong / others, unit="fraction", interval=(float(low), float(high))
+        title,
+        hits / int(member.sum()),
+        wrong / others,
+        unit="fraction",
+        interval=caught_between(score[member], score[~member], rate, (1 - LEVEL) / looks),
+    )
+
+
+def caught_between(
+    members: NDArray[np.float64], others: NDArray[np.float64], rate: float, alpha: float
+) -> tuple[float, float]:
+    """Give the interval of the true positive rate where this share of all others is above.
+
+    The threshold is estimated from the same non-members: how many of them lie above the true one
+    is binomial, so it lies between two of their scores. Either end of the interval is wrong with a
+    chance of at most alpha / 4 for its threshold and alpha / 4 for the members above that.
+    """
+    from scipy.stats import binom
+
+    # the infinities stand for thresholds beyond all non-members
+    ordered = np.concatenate([[np.inf], np.sort(others)[::-1], [-np.inf]])
+    few = int(binom.ppf(alpha / 4, len(others), rate))
+    most = int(binom.isf(alpha / 4, len(others), rate)) + 1
+    low, high = (int((members > limit).sum()) for limit in (ordered[few], ordered[most]))
+    return (
+        float(clopper_pearson(low, len(members), alpha / 2)[0]),
+        float(clopper_pearson(high, len(members), alpha / 2)[1]),
     )
 
 
