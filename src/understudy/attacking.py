@@ -3,21 +3,24 @@
 import inspect
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin
 
 from understudy.assessment import Assessment
 from understudy.attacks import ATTACKS
 from understudy.attacks.refits import MOST_SECONDS
-from understudy.attacks.setting import BUDGET, Setting
+from understudy.attacks.setting import BUDGET, Setting, unheard
 from understudy.comparison import Progress, silent
 from understudy.engines import MemorySource
-from understudy.errors import OptionError, UnderstudyError
+from understudy.errors import OptionError
 from understudy.generators import generator as as_generator
 from understudy.provenance import versions
 from understudy.schema import near
 from understudy.tables import Table
+
+WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
 def attack(
@@ -35,6 +38,7 @@ def attack(
     journal: str | Path | None = None,
     options: Mapping[str, Any] | None = None,
     progress: Progress = silent,
+    tell: Callable[[str], None] = unheard,
 ) -> Assessment:
     """Say what could be learnt from a generator by someone who can run it.
 
@@ -57,6 +61,9 @@ def attack(
         A file to go on from when the attack was stopped. It is for its owner alone.
     options : mapping, optional
         Options of the attack: ``{"record": 17}``.
+    tell : callable, optional
+        Is given the generator's own words about every refit that failed. They may quote a person's
+        values: the finding, which may be shared, says only of what kind the error was.
 
     Examples
     --------
@@ -69,11 +76,11 @@ def attack(
     if name not in ATTACKS:
         raise OptionError(f"there is no attack '{game}'", hint=near(game, ATTACKS))
     _check(name, options or {})
-    several = isinstance(release, list | tuple)
+    given = () if release is None else release
     real = Table.of(train, schema, name="training table").with_rows()
     released = tuple(
         Table.of(table, real.schema, name="release").with_rows()
-        for table in (release if several else [release])
+        for table in (given if isinstance(given, list | tuple) else [given])
     )
     setting = Setting(
         as_generator(generator, like=train),
@@ -86,14 +93,10 @@ def attack(
         limit=limit,
         journal=None if journal is None else Path(journal),
         progress=progress,
+        tell=tell,
     )
     start = time.perf_counter()
-    try:
-        found = ATTACKS[name](setting, **(options or {}))
-    except OptionError:
-        raise
-    except UnderstudyError as error:
-        found = ATTACKS[name].card.failed(str(error).replace("\n", "; "))
+    found = ATTACKS[name](setting, **(options or {}))
     key = secrets.token_bytes(32)
     told = {
         **versions(),
@@ -111,34 +114,44 @@ def attack(
 
 
 def _check(name: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that the attack does not have, and numbers that are none."""
+    """Refuse options that the attack does not have, and values of another kind."""
     parameters = inspect.signature(ATTACKS[name]).parameters.values()
     known = {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
     for option, value in options.items():
         if option not in known:
             raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))
         wanted = known[option].annotation
-        whole, real = (int, int | None), (float, float | None)
-        if value is None or wanted not in (*whole, *real):
-            continue
-        taken = int if wanted in whole else int | float
-        if isinstance(value, bool) or not isinstance(value, taken):
-            what = "whole number" if wanted in whole else "number"
+        kinds = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
+        if not any(_is(value, kind) for kind in kinds):
+            words = [WORDS.get(kind, "a list of names") for kind in kinds if kind is not NoneType]
             raise OptionError(
-                f"{name}: {option} = {value!r} is not a {what}",
+                f"{name}: {option} = {value!r} is not {' or '.join(words)}",
                 hint=f"the default is {known[option].default}",
             )
 
 
+def _is(value: Any, kind: Any) -> bool:
+    """Whether a value is of a kind that options have; whole numbers are numbers too."""
+    if kind is Any:
+        return True
+    if kind in (int, float):
+        taken = int if kind is int else int | float
+        return isinstance(value, taken) and not isinstance(value, bool)
+    if isinstance(kind, type) and get_origin(kind) is None:
+        return isinstance(value, kind)
+    return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+
+
 def _told(generator: Any) -> dict[str, Any]:
-    """Give the options of a method of ours; variables of an environment may be secrets."""
+    """Give the options of a method of ours; of a program only its name: the rest may be secret."""
     options: Mapping[str, Any] = getattr(generator, "options", {})
-    return {name: value for name, value in options.items() if name != "environment"}
+    told = {name: value for name, value in options.items() if name != "environment"}
+    return {**told, **({"command": generator.name} if "command" in told else {})}
 
 
 def _shareable(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the options without the rows that they name: these are persons."""
-    return {k: "named" if k in ("record", "records") else v for k, v in options.items()}
+    """Give the options without the row that they name: it is a person."""
+    return {k: "named" if k == "record" else v for k, v in options.items()}
 
 
 def _described(table: Table, key: bytes) -> dict[str, Any]:

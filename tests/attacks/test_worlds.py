@@ -8,12 +8,16 @@ import pytest
 
 import naughty
 from people import people
-from understudy.attacking import attack
+from understudy.attacking import _shareable, _told, attack
+from understudy.attacks.games import Answer, Task, World
+from understudy.attacks.kept import Kept
 from understudy.attacks.posterior import Refits, fit_weights, judge, normalised
+from understudy.attacks.reasons import shareable
 from understudy.attacks.records import vulnerable
 from understudy.attacks.setting import Setting
+from understudy.attacks.workers import NO_TIME
 from understudy.attacks.worlds import worlds
-from understudy.errors import OptionError
+from understudy.errors import DataError, OptionError
 from understudy.generators import Ours, generator
 from understudy.tables import Table
 
@@ -174,6 +178,8 @@ def test_numbers_take_other_records_as_candidates():
         ({"by": "magic"}, "by = 'magic'"),
         ({"copies": 0}, "copies = 0"),
         ({"most": 1}, "most = 1"),
+        ({"columns": "x,z"}, "columns: there is no 'z'"),
+        ({"columns": []}, "columns: none is named"),
     ],
 )
 def test_impossible_options(letters, options, said):
@@ -187,11 +193,41 @@ def test_impossible_options(letters, options, said):
         ({"colour": 1}, "attack.worlds has no option 'colour'"),
         ({"copies": 1.5}, "copies = 1.5 is not a whole number"),
         ({"record": True}, "record = True is not a whole number"),
+        ({"columns": 3}, "columns = 3 is not a list of names or text"),
+        ({"columns": [1]}, r"columns = \[1\] is not a list of names or text"),
+        ({"alternatives": None}, "alternatives = None is not a whole number"),
+        ({"by": 1}, "by = 1 is not text"),
     ],
 )
 def test_options_that_do_not_exist(letters, options, said):
     with pytest.raises(OptionError, match=said):
         attack("worlds", letters, "bootstrap", options=options)
+
+
+def test_yes_or_no_is_no_text(letters):
+    with pytest.raises(OptionError, match="gaussian = 'no' is not true or false"):
+        attack("audit", letters, "bootstrap", options={"gaussian": "no"})
+
+
+def test_columns_are_named_once_each_and_may_be_called_anything(letters):
+    named = letters.rename({"x": "place", "y": "times"})
+    given = {"release": letters.rename({"x": "place", "y": "times"}), "options": {}}
+    found = play(named, "bootstrap", **{**given, "options": {"columns": "place, times"}})
+    twice = {"columns": ["place", "times", "place"]}
+    assert found.to_dict() == play(named, "bootstrap", **{**given, "options": twice}).to_dict()
+    assert found.reference == pytest.approx(1 / 9)
+
+
+def test_no_release_is_none_given(letters):
+    found = attack("worlds", letters, "bootstrap", release=None, workers=1)
+    assert found.provenance["release"] == []
+    assert found["attack.worlds"].status == "ok"
+
+
+def test_what_is_shared_of_a_program_is_its_name_and_of_options_all_but_the_record():
+    told = _told(Ours("command", {"command": "/home/anna/make --key secret {train} {out}"}))
+    assert told == {"command": "make"}
+    assert _shareable({"record": 3, "records": 4}) == {"record": "named", "records": 4}
 
 
 def test_who_cannot_say_chances_is_not_asked_for_them(letters):
@@ -233,7 +269,7 @@ def test_a_function_that_remembers_in_part_and_one_that_forgets(letters):
     assert "10 tables released" in remembers.note
 
 
-WAYS = ["fine", "raises", "hangs", "dies", "other columns", "too few"]
+WAYS = ["fine", "raises", "hangs", "dies", "other columns", "too few", "well"]
 
 
 def in_processes(train, **more):
@@ -243,37 +279,90 @@ def in_processes(train, **more):
 
 @pytest.mark.slow
 def test_failing_worlds_are_named_and_the_rest_goes_on():
-    train = pl.DataFrame({"number": ["1", "2", "1"] * 12, "how": WAYS * 6})
+    train = pl.DataFrame({"number": ["1", "2", "1"] * 14, "how": WAYS * 6})
     train = train.vstack(pl.DataFrame({"number": ["2"], "how": ["fine"]}))
-    found = in_processes(train, refits=40, options={"record": 37, "columns": "how"})
+    found = in_processes(train, refits=40, options={"record": 43, "columns": "how"})
     assert found.status == "ok", found.note
     assert "5 worlds failed and left out (world" in found.note
-    assert found.value > 0.99  # the one world that is left
+    assert found.reference == pytest.approx(1 / 2)  # the two worlds that are left
 
 
 def test_a_failure_in_the_real_world_is_told_by_its_name():
-    train = pl.DataFrame({"number": ["1", "2", "1"] * 12, "how": WAYS * 6})
+    train = pl.DataFrame({"number": ["1", "2", "1"] * 14, "how": WAYS * 6})
     broken = train.vstack(pl.DataFrame({"number": ["2"], "how": ["raises"]}))
-    options = {"record": 37, "columns": "number"}
+    options = {"record": 43, "columns": "number"}
+    heard: list[str] = []
     worse = play(
-        broken, naughty.by_world, refits=20, release=train.vstack(train[:1]), options=options
+        broken,
+        naughty.by_world,
+        refits=20,
+        release=train.vstack(train[:1]),
+        options=options,
+        tell=heard.append,
     )
     assert worse.status == "failed"
-    assert "by_world failed in the real world (world" in worse.note
-    assert "I do not like this table" in worse.note
+    assert worse.note == "by_world failed in the real world: ValueError"
+    assert "ValueError: I do not like this table" in heard[0]
     none = play(broken, naughty.by_world, refits=20, options=options)
-    assert none.note.startswith("by_world failed to make a release: ValueError")
+    assert none.note == "by_world failed to make a release: ValueError"
 
 
 def test_a_failing_candidate_is_left_out_by_its_name():
-    train = pl.DataFrame({"number": ["1", "2"] * 18, "how": ["fine", "raises", "too few"] * 12})
+    ways = ["fine", "raises", "too few", "well"]
+    train = pl.DataFrame({"number": ["1", "2"] * 18, "how": ways * 9})
     train = train.vstack(pl.DataFrame({"number": ["2"], "how": ["fine"]}))
     found = play(train, naughty.by_world, refits=30, options={"record": 37, "columns": "how"})
     assert "2 worlds failed and left out (world" in found.note
-    assert "ValueError: I do not like this table" in found.note
-    assert "by_world gave 36 rows, and 37 were asked for" in found.note
-    assert found.value == pytest.approx(1)
-    assert found.reference == pytest.approx(1 / 3)
+    assert ": ValueError" in found.note
+    assert ": gave another number of rows" in found.note
+    assert "I do not like this table" not in found.note
+    assert "among the other 2." in found.note
+    assert found.reference == pytest.approx(1 / 2)
+    parts = {part.name: part for part in found.parts}
+    assert parts["rank of the real record"].more == {"candidates": 2}
+    assert parts["entropy of the posterior"].reference == 1
+    weighed = found.register.drop_nulls("posterior")
+    assert weighed.height == 2
+    assert found.register.height == 4
+    assert weighed["posterior"].sum() == pytest.approx(1)
+    assert weighed["prior"].to_list() == [0.5, 0.5]
+
+
+def test_a_world_that_stands_alone_wins_nothing():
+    train = pl.DataFrame({"number": ["1", "2"] * 18, "how": ["fine", "raises", "too few"] * 12})
+    train = train.vstack(pl.DataFrame({"number": ["2"], "how": ["fine"]}))
+    found = play(train, naughty.by_world, refits=30, options={"record": 37, "columns": "how"})
+    assert found.status == "failed"
+    assert "by_world failed in all worlds but one. 2 worlds failed" in found.note
+
+
+@pytest.mark.parametrize("refits", [1, 8])
+def test_worlds_that_were_not_reached_do_not_make_the_real_one_sure(letters, refits):
+    """All 9 worlds must have a say: the real one is refitted first, and would win alone."""
+    found = play(letters, naughty.shuffled, refits=refits)
+    assert found.status == "failed"
+    assert found.note.startswith("the budget ended before every world was refitted; give more")
+
+
+def test_exact_worlds_that_were_not_reached_either(letters, monkeypatch):
+    """The time is up after two of the 9 worlds."""
+    times = itertools.chain([0.0, 0.0], itertools.repeat(9.0))
+    monkeypatch.setattr("understudy.attacks.refits.time.monotonic", lambda: next(times))
+    found = play(letters, "bootstrap", release=letters, budget=1.0, start=0.0)
+    assert found.status == "failed"
+    assert "the budget ended before every world was refitted" in found.note
+
+
+def test_one_refit_of_a_world_has_no_interval(letters):
+    release = letters[[*range(50), *[60] * 11]]
+    once = play(letters, naughty.shuffled, refits=9, release=release)
+    assert once.status == "ok"
+    assert once.interval is None
+    assert not once.flagged
+    assert "refitted fewer than 2 times: there is no interval" in once.note
+    twice = play(letters, naughty.shuffled, refits=18, release=release)
+    assert twice.interval is not None
+    assert "no interval" not in twice.note
 
 
 def test_the_budget_is_kept(letters):
@@ -283,6 +372,51 @@ def test_the_budget_is_kept(letters):
     short = play(letters, naughty.shuffled, budget=1e-6)
     assert short.status == "failed"
     assert "the budget ended before" in short.note
+
+
+def test_a_refit_that_the_budget_cut_off_is_no_failure_of_its_world():
+    there = [World("world 1"), World("world 2"), World("world 3")]
+    kept = Kept(there)
+    answers = [Answer(Task(world, 1), np.ones(1)) for world in there[:2]]
+    assert kept.take([*answers, Answer(Task(there[2], 1), None, NO_TIME)]) == 2
+    assert "the budget ended before every world" in kept.failure(0, "maker")
+    assert kept.take([Answer(Task(there[2], 2), None, "KeyError: 'Anna'")]) == 1
+    assert kept.failure(0, "maker") == ""
+    assert "1 world failed and left out (world 3: KeyError)" in kept.note()
+
+
+def test_a_table_that_cannot_be_attacked_is_an_error_of_the_caller(letters):
+    alike = letters.with_columns(y=pl.lit("a"))
+    with pytest.raises(DataError, match="only one candidate"):
+        attack("worlds", alike[[0] * 10 + [0]].with_columns(x=pl.lit("a")), "bootstrap")
+
+
+def test_the_card_names_its_controls():
+    assert "Null: " in worlds.card.threat
+    assert "Positive control: " in worlds.card.threat
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("KeyError: 'Anna'", "KeyError"),
+        ("ColumnNotFoundError: unable to find Anna", "ColumnNotFoundError"),
+        ("Rscript ended with exit status 3; it said:;   Anna, 37", "ended with exit status 3"),
+        ("its process was lost (exit status -9)", "ended with exit status -9"),
+        ("R did not finish within 60 seconds and was stopped; it said:; 37",
+         "did not finish within 60 seconds"),
+        ("it did not finish within 0.5 seconds and was stopped",
+         "did not finish within 0.5 seconds"),
+        ("f gave 36 rows, and 37 were asked for; hint: x", "gave another number of rows"),
+        ("the table made by f: the column 'Anna' is missing; hint: x", "gave other columns"),
+        ("R: the column 'Anna' of its table is not in training", "gave other columns"),
+        ("R: the column 'age' of its table holds 1 values that are no integer ('37')", "an error"),
+        ("Anna ended the work", "an error"),
+        ("", "an error"),
+    ],
+)  # fmt: skip
+def test_what_may_be_said_of_an_error(error, kind):
+    assert shareable(error) == kind
 
 
 @pytest.mark.slow

@@ -64,6 +64,12 @@ def test_a_method_of_ours(train, release, tmp_path):
     assert finding["flagged"]
     assert parts(finding)["rank of the real record"] == 1
     text = page.read_text()
+    listed = tmp_path / "register.csv"
+    done = process.understudy(*arguments, "--quiet", "--register", listed, "--limit", "60")
+    assert done.returncode == 0, done.stderr
+    first = pl.read_csv(listed).row(0, named=True)
+    assert (first["training_row"], first["candidate"]) == (41, "x = b, y = y")
+    assert listed.stat().st_mode & 0o077 == 0
     assert "a guess without the release gets 25.00\N{NO-BREAK SPACE}%" in text
     assert "posterior by rank" in text
     shown = process.understudy(*arguments, "--record", "41")
@@ -77,6 +83,9 @@ def test_impossible_calls(train, tmp_path):
         (("--method", "cart", "--record", "99"), "record = 99: there is no such row"),
         (("--command", "x {train}"), "{out} does not occur"),
         (("--method", "cart", "-o", "attack.worlds.by_=3"), "has no option 'by_'"),
+        (("--method", "cart", "-o", "attack.worlds.columns=3"), "columns = 3 is not a list"),
+        (("--method", "cart", "--register", train), "is an input and would be overwritten"),
+        (("--method", "cart", "--limit", "0"), "Invalid value for '--limit'"),
     ):
         done = process.understudy("attack", "worlds", train, *arguments)
         assert done.returncode == 2, done.stderr
@@ -125,7 +134,11 @@ def test_a_program_that_fails_is_told_by_its_name(train, tmp_path):
     (tmp_path / "maker.py").write_text("import sys; sys.exit('no licence')")
     command = f"{sys.executable} {tmp_path / 'maker.py'} {{train}} {{out}}"
     done = process.understudy("attack", "worlds", train, "--command", command, "--json", "-")
-    finding = found(done)
+    assert done.returncode == 2
+    (finding,) = json.loads(done.stdout)["findings"]
     assert finding["status"] == "failed"
-    assert "failed to make a release: python" in finding["note"]
-    assert "no licence" in finding["note"]
+    assert "failed to make a release: ended with exit status 1" in finding["note"]
+    assert "ended with exit status 1" in done.stderr
+    assert "no licence" in done.stderr
+    assert "no licence" not in done.stdout  # what a program says may be a person's values
+    assert str(tmp_path) not in done.stdout

@@ -8,9 +8,11 @@ import pytest
 
 import process
 from understudy.errors import DataError, OptionError
+from understudy.measures import MEASURES
 from understudy.studies import study
 from understudy.studies.latner2025 import run, show
 from understudy.studies.latner2025.study import differing, expected, printed, published
+from understudy.studies.latner2025.worlds import measured, warning
 
 FILES = (
     "latner_simulated",
@@ -92,7 +94,6 @@ def test_what_the_paper_shows_of_the_simulated_data(real_data):
     unique = pl.all_horizontal(pl.all() == 1)
     assert original.filter(unique).height == 1
     from understudy.comparison import compare_tables
-    from understudy.measures import MEASURES
 
     roles = {"keys": ("var1", "var2", "var3"), "sensitive": ("var4",)}
     measure = MEASURES["privacy.attribute_disclosure"]
@@ -137,6 +138,34 @@ def test_the_attack_names_the_record_where_the_measures_see_nothing(result):
     show(result, text)
     assert "point the wrong way" in text.getvalue().replace("\n", " ")
     assert "2.38–2.40" in text.getvalue()
+    assert "DiSCO is at least 6.60 %" in result["warning"]
+    assert "repU and DiSCO are at most 0.00 %" in result["warning"]
+
+
+def test_the_warning_is_what_the_rows_say():
+    def row(name, copies, posterior, measure):
+        ends = {f"{m} {end}": measure for m in ("repU", "DiSCO") for end in ("lowest", "highest")}
+        return {"release": name, "copies": copies, "lowest": posterior, "highest": posterior} | ends
+
+    other = row("cp 0.05, fresh", 0, 0.99, 0.0)
+    right = warning([row("a", 1, 0.9, 0.5), row("b", 0, 0.1, 0.2), other])
+    assert "point the way of the attack" in right
+    assert "at most 50.00 %" in right
+    wrong = warning([row("a", 1, 0.9, 0.1), row("b", 0, 0.1, 0.2), other])
+    assert "point the wrong way" in wrong
+    assert "are needed" in warning([row("a", 1, 0.9, 0.1)])
+
+
+def test_a_measure_that_fails_is_not_a_measure_of_nothing(monkeypatch):
+    def failed(comparison):
+        return MEASURES["privacy.attribute_disclosure"].card.failed("no memory")
+
+    monkeypatch.setattr(
+        "understudy.studies.latner2025.worlds.MEASURES", {"privacy.attribute_disclosure": failed}
+    )
+    table = pl.DataFrame({f"var{i}": [0, 1] for i in range(1, 5)})
+    with pytest.raises(DataError, match="gave no value: no memory"):
+        measured("privacy.attribute_disclosure", table, table)
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ import polars as pl
 from understudy.attacks.games import World
 from understudy.coding import write_values
 from understudy.errors import DataError, OptionError
-from understudy.schema import Values, near
-from understudy.tables import Table
+from understudy.schema import Schema, Values, near
+from understudy.tables import Table, free_name
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,7 @@ def candidates(
         The most combinations, and how many other records are taken where there are more.
     """
     schema = train.schema
-    names = (columns,) if isinstance(columns, str) else tuple(columns or schema.modelled)
-    for name in names:
-        if name not in schema.modelled:
-            raise OptionError(f"columns: there is no '{name}'", hint=near(name, schema.modelled))
+    names = _named(schema, columns)
     if most < 2 or alternatives < 1:
         raise OptionError(
             f"most = {most}, alternatives = {alternatives}", hint="there are at least 2 candidates"
@@ -93,11 +90,27 @@ def candidates(
             hint="name columns that have more than one value",
         )
     rows = rows[stream.permutation(rows.height)]  # no place in the list tells which is real
-    same = rows.with_row_index("place").join(true, on=names, nulls_equal=True)
+    place = free_name("place", names)
+    same = rows.with_row_index(place).join(true, on=names, nulls_equal=True)
     rest = own.drop(names)
     known = pl.concat([rest] * rows.height) if rest.width else None
     whole = rows if known is None else pl.concat([rows, known], how="horizontal")
-    return Candidates(whole.select(train.frame.columns), int(same["place"][0]), names, how)
+    return Candidates(whole.select(train.frame.columns), int(same[place][0]), names, how)
+
+
+def _named(schema: Schema, columns: Sequence[str] | str | None) -> tuple[str, ...]:
+    """Give the columns named, each once; a text names several with commas between them."""
+    if columns is None:
+        return tuple(schema.modelled)
+    if isinstance(columns, str) and columns not in schema.modelled:
+        columns = [name.strip() for name in columns.split(",") if name.strip()]
+    names = (columns,) if isinstance(columns, str) else tuple(dict.fromkeys(columns))
+    if not names:
+        raise OptionError("columns: none is named", hint="leave it out to guess all columns")
+    for name in names:
+        if name not in schema.modelled:
+            raise OptionError(f"columns: there is no '{name}'", hint=near(name, schema.modelled))
+    return names
 
 
 def _domain(train: Table, name: str) -> pl.Series:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.attacks.games import Answer, Game, Task
 from understudy.errors import OptionError
+from understudy.schema import dumps
 from understudy.tables import OWNER
 
 
@@ -82,7 +83,7 @@ def fingerprint(game: Game) -> str:
     """
     hashed = hashlib.sha256()
     words = [repr(getattr(game, name)) for name in ("generator", "summary", "rows", "copies")]
-    words.append(repr(game.base.schema))
+    words.append(dumps(game.base.schema))
     hashed.update("\0".join(words).encode())
     hashed.update(game.base.frame.hash_rows(seed=0).to_numpy().tobytes())
     return hashed.hexdigest()

@@ -7,9 +7,11 @@ import numpy as np
 
 from understudy.attacks.games import Answer, Floats, World
 from understudy.attacks.posterior import Refits
+from understudy.attacks.reasons import shareable
+from understudy.attacks.workers import NO_TIME
 
 GIVEN_UP = 2
-LONGEST = 200
+FEWEST = 2
 
 
 @dataclass
@@ -23,10 +25,12 @@ class Kept:
     release_error: str = ""
 
     def take(self, answers: Iterable[Answer]) -> int:
-        """Take answers as they come, and count them."""
+        """Take answers as they come, and count them; those that the budget cut off are none."""
         places = {world.name: place for place, world in enumerate(self.worlds)}
         taken = 0
         for answer in answers:
+            if answer.error == NO_TIME:
+                continue
             taken += 1
             place = places.get(answer.task.world.name)
             if place is None:
@@ -44,7 +48,7 @@ class Kept:
 
     def alive(self) -> list[int]:
         """Give the worlds that are worth another refit."""
-        fine = {place for place, _ in self.numbers}
+        fine = set(self.places)
         return [
             place
             for place in range(len(self.worlds))
@@ -56,46 +60,61 @@ class Kept:
 
         The numbers of an answer are counts for each candidate, of the shape given.
         """
-        keys = sorted(self.numbers)
-        places = sorted({place for place, _ in keys})
+        keys, places = sorted(self.numbers), self.places
         world = np.searchsorted(places, [place for place, _ in keys])
         counts = np.array([self.numbers[key].reshape(shape)[places] for key in keys])
         return Refits(counts, world), places
 
+    @property
+    def places(self) -> list[int]:
+        """The worlds that have numbers."""
+        return sorted({place for place, _ in self.numbers})
+
+    @property
+    def fewest(self) -> int:
+        """The fewest refits of any of these."""
+        places = [place for place, _ in self.numbers]
+        return min(map(places.count, self.places), default=0)
+
     def failure(self, truth: int, generator: str) -> str:
-        """Say why there is no answer, if the real world has none."""
-        if any(place == truth for place, _ in self.numbers):
-            return ""
-        if truth in self.errors:
-            world = self.worlds[truth].name
-            return f"{generator} failed in the real world ({world}): {_short(self.errors[truth])}"
-        return "the budget ended before the real world was refitted"
+        """Say why there is no answer: no world but those that fail may be missing.
+
+        A world that was not reached cannot compete, and the real one would win for want of time.
+        The number of the real world stays unsaid: with the seed it tells the values.
+        """
+        fine = self.places
+        if truth in self.errors and truth not in fine:
+            return f"{generator} failed in the real world: {shareable(self.errors[truth][0])}"
+        if len(set(fine) | set(self.errors)) < len(self.worlds):
+            return "the budget ended before every world was refitted; give more (budget, refits)"
+        if len(fine) < FEWEST:
+            return f"{generator} failed in all worlds but one. {self.note()}"
+        return ""
 
     def release_failure(self, generator: str) -> str:
         """Say why there is no release."""
         if not self.release_error:
             return "the budget ended before a release was made"
-        return f"{generator} failed to make a release: {_short([self.release_error])}"
+        return f"{generator} failed to make a release: {shareable(self.release_error)}"
 
     def note(self) -> str:
         """Say what failed, by the name of the world, and what was left out."""
-        fine = {place for place, _ in self.numbers}
-        dead = [place for place in self.errors if place not in fine]
-        left = len(self.worlds) - len(fine) - len(dead)
+        dead = sorted(set(self.errors) - set(self.places))
         said = []
         if dead:
-            said.append(f"{several(len(dead), 'world')} failed and left out ({self._told(dead)}).")
+            said.append(
+                f"{several(len(dead), 'world')} failed and left out ({self._told(dead)}): the "
+                f"posterior and the guess are among the other {len(self.places):,}."
+            )
         some = sorted(set(self.errors) - set(dead))
         if some:
             many = sum(len(self.errors[place]) for place in some)
             said.append(f"{several(many, 'further refit')} failed ({self._told(some)}).")
-        if left:
-            said.append(f"{several(left, 'world')} not refitted in time and left out.")
         return " ".join(said)
 
     def _told(self, places: Sequence[int]) -> str:
         first = sorted(places)[:3]
-        told = [f"{self.worlds[place].name}: {_short(self.errors[place])}" for place in first]
+        told = [f"{self.worlds[place].name}: {shareable(self.errors[place][0])}" for place in first]
         return "; ".join(told) + ("; …" if len(places) > len(first) else "")
 
 
@@ -108,8 +127,3 @@ def several(many: int, what: str) -> str:
     ('1 world', '1,200 worlds')
     """
     return f"1 {what}" if many == 1 else f"{many:,} {what}s"
-
-
-def _short(errors: Sequence[str]) -> str:
-    text = errors[0].rstrip(".")
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.attacks.games import Floats, Game, Task, World
 from understudy.errors import OptionError
-from understudy.tables import Table
+from understudy.tables import Table, free_name
 
 IMPOSSIBLE = -1000.0
 
@@ -29,8 +29,9 @@ class Released:
         schema = copies[0].schema
         types = copies[0].modelled.schema
         every = pl.concat([copy.modelled.cast(types) for copy in copies])
-        counted = every.group_by(pl.all(), maintain_order=True).len("times of each row")
-        times = counted["times of each row"].cast(pl.Int64).to_numpy()
+        name = free_name("times", every.columns)
+        counted = every.group_by(pl.all(), maintain_order=True).len(name)
+        times = counted[name].cast(pl.Int64).to_numpy()
         return cls(Table(counted.select(every.columns), schema), times)
 
     def __repr__(self) -> str:

@@ -1,6 +1,5 @@
 """Refits that teach an attacker and refits that test the attack, gathered in a fixed order."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.attacks.games import Floats, Summary, Task, World
+from understudy.attacks.reasons import shareable
 from understudy.attacks.setting import Setting
+from understudy.attacks.workers import NO_TIME
 from understudy.tables import Table
 
-VALUES = re.compile(r"""'[^']*'|`[^`]*`|"[^"]*"|\d[\d.,:-]*""")
 SHOWN = 3
 NOT_USED = "The attack makes its own releases; the one given was not used."
 
@@ -72,6 +72,8 @@ def gather(
     errors: list[tuple[str, str]] = []
     tasks = [one.task for one in asked]
     for answer in setting.refit(tasks, summary, base=base, rows=rows, total=len(tasks)):
+        if answer.error == NO_TIME:
+            continue
         if answer.numbers is None:
             errors.append((answer.task.world.name, answer.error))
         else:
@@ -92,8 +94,7 @@ def _note(planned: int, done: int, errors: Sequence[tuple[str, str]]) -> str:
     if late:
         said.append(f"{late:,} more were planned and not made for want of time (budget, refits).")
     if errors:
-        # a generator's message may quote a person's value, and findings are shared
-        told = list(dict.fromkeys(f"{w}: {VALUES.sub('…', e)}" for w, e in errors))
+        told = list(dict.fromkeys(f"{w}: {shareable(e)}" for w, e in errors))
         more = f"; and {len(told) - SHOWN:,} more" if len(told) > SHOWN else ""
         said.append(f"{len(errors):,} refits failed ({'; '.join(told[:SHOWN])}{more}).")
     return " ".join(said)

@@ -1,7 +1,7 @@
 """What an attack on a generator is about, and how it may be carried out."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,12 +10,17 @@ import numpy as np
 
 from understudy.attacks.games import Answer, Game, Generator, Summary, Task
 from understudy.attacks.refits import MOST_SECONDS, refit
+from understudy.attacks.workers import NO_TIME
 from understudy.comparison import Progress, silent, stream
 from understudy.errors import OptionError
 from understudy.findings import Card, Finding
 from understudy.tables import Table
 
 BUDGET = 300.0
+
+
+def unheard(text: str) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,8 @@ class Setting:
         The most refits, where the budget is not to be counted in seconds alone.
     workers, limit, journal
         Processes, seconds for a single refit, and a file to go on from: see ``refit``.
+    tell : callable
+        Is told of every refit that failed, in the generator's own words: not to be shared.
     """
 
     generator: Generator
@@ -48,7 +55,7 @@ class Setting:
     limit: float = MOST_SECONDS
     journal: Path | None = None
     progress: Progress = silent
-    options: Mapping[str, Any] = field(default_factory=dict)
+    tell: Callable[[str], None] = unheard
     start: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -61,11 +68,6 @@ class Setting:
     def deadline(self) -> float:
         """The time after which no further refit begins."""
         return self.start + self.budget
-
-    @property
-    def is_late(self) -> bool:
-        """Whether the time is used up."""
-        return time.monotonic() >= self.deadline
 
     def stream(self, *names: str) -> np.random.Generator:
         """Give the random stream of this name."""
@@ -88,7 +90,11 @@ class Setting:
         table = self.train if base is None else base
         many = table.height if rows is None else rows
         game = Game(self.generator, Table(table.frame, table.schema), summary, many, copies)
-        return refit(
+        return self.play(game, tasks, total)
+
+    def play(self, game: Game, tasks: Iterable[Task], total: int = 0) -> Iterator[Answer]:
+        """Play a game of one's own by the means of the attacker, and tell what fails."""
+        answers = refit(
             game,
             tasks,
             workers=self.workers,
@@ -98,6 +104,10 @@ class Setting:
             progress=self.progress,
             total=total,
         )
+        for answer in answers:
+            if answer.numbers is None and answer.error != NO_TIME:
+                self.tell(f"{answer.task.world.name}: {answer.error}")
+            yield answer
 
 
 class Attack(Protocol):

@@ -7,10 +7,9 @@ import numpy as np
 
 from understudy.attacks.candidates import Candidates
 from understudy.attacks.games import Floats, Task, World
-from understudy.attacks.kept import Kept, several
+from understudy.attacks.kept import FEWEST, Kept, several
 from understudy.attacks.likelihoods import Chances, Released
 from understudy.attacks.posterior import Judged, Refits, judge, normalised
-from understudy.attacks.refits import refit
 from understudy.attacks.setting import Setting
 from understudy.attacks.traces import EQUAL, EVERY, Near
 from understudy.errors import DataError, OptionError
@@ -29,13 +28,23 @@ CLEAR_NOW = "until the answer was clear"
 
 @dataclass(frozen=True)
 class Weighed:
-    """The chance of each candidate, and what it rests on; or why there is none."""
+    """The chance of each candidate, and what it rests on; or why there is none.
+
+    ``posterior`` is that of the candidates at ``places``; the generator failed in other worlds.
+    """
 
     posterior: Floats
+    places: list[int]
     note: str = ""
     interval: tuple[float, float] | None = None
     parts: tuple[Part, ...] = ()
+    is_exact: bool = False
     failed: str = ""
+
+    @classmethod
+    def none(cls, why: str) -> "Weighed":
+        """Say why there is no answer."""
+        return cls(np.empty(0), [], failed=why)
 
 
 def by_likelihood(setting: Setting, worlds: Sequence[World], truth: int, copies: int) -> Weighed:
@@ -47,23 +56,13 @@ def by_likelihood(setting: Setting, worlds: Sequence[World], truth: int, copies:
         released = tuple(Table.of(frame, setting.train.schema) for frame in made)
     base = Table(setting.train.frame, setting.train.schema)
     game = Chances(setting.generator, base, Released.of(released), released[0].height)
-    answers = refit(
-        game,
-        [Task(worlds[place], 0) for place in _truth_first(range(len(worlds)), truth)],
-        workers=setting.workers,
-        limit=setting.limit,
-        deadline=setting.deadline,
-        journal=setting.journal,
-        progress=setting.progress,
-    )
+    tasks = [Task(worlds[place], 0) for place in _truth_first(range(len(worlds)), truth)]
     kept = Kept(worlds)
-    kept.take(answers)
+    kept.take(setting.play(game, tasks))
     if failed := kept.failure(truth, setting.generator.name):
-        return Weighed(np.empty(0), failed=failed)
-    logs = np.full(len(worlds), -np.inf)
-    found = {place: numbers for (place, _), numbers in kept.numbers.items()}
-    for place, (total, _) in found.items():
-        logs[place] = total
+        return Weighed.none(failed)
+    found = {place: numbers for (place, _), numbers in sorted(kept.numbers.items())}
+    logs = np.array([total for total, _ in found.values()])
     note = (
         f"{several(len(released), 'table')} released; the chance of all their rows was computed "
         f"exactly in {several(len(found), 'world')}."
@@ -76,7 +75,9 @@ def by_likelihood(setting: Setting, worlds: Sequence[World], truth: int, copies:
         )
     return Weighed(
         normalised(logs),
+        list(found),
         " ".join(filter(None, [note, kept.note()])),
+        is_exact=True,
         parts=(Part("tables released", len(released), unit=" "), _refits(len(found))),
     )
 
@@ -104,26 +105,32 @@ def by_refits(
         if before is not None and not play.is_short:
             moved = float(np.abs(posterior - before).sum()) / 2
             if posterior.max() > CLEAR or moved < STABLE:
-                ended = "until the answer was clear"
+                ended = CLEAR_NOW
                 break
         before = posterior
     else:
         ended = "until the budget was used up" if play.is_short else ended
     if play.failed or judged is None:
-        return Weighed(np.empty(0), failed=play.failed or "the budget allowed no refit")
-    redrawn = judged.redrawn[:, play.places.index(among.truth)]
-    low, high = np.quantile(redrawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        return Weighed.none(play.failed or "the budget allowed no refit")
+    interval = None
+    if play.kept.fewest >= FEWEST:
+        redrawn = judged.redrawn[:, play.places.index(among.truth)]
+        low, high = np.quantile(redrawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        interval = float(low), float(high)
     done = len(play.kept.numbers)
     note = (
         f"{several(play.copies, 'table')} released. Worlds were weighed by {how}, after "
         f"{several(done, 'refit')} of {setting.generator.name}, {ended}."
     )
     return Weighed(
-        posterior,
+        judged.posterior,
+        play.places,
         " ".join(filter(None, [note, play.kept.note()])),
-        (float(low), float(high)),
+        interval,
         (
-            Part("mean posterior of the real world, over refits", judged.mean, 1 / len(worlds)),
+            Part(
+                "mean posterior of the real world, over refits", judged.mean, 1 / len(play.places)
+            ),
             Part("tables released", play.copies, unit=" "),
             _refits(done),
         ),

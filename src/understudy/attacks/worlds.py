@@ -8,6 +8,7 @@ import polars as pl
 
 from understudy.attacks.candidates import Candidates, candidates
 from understudy.attacks.games import Floats
+from understudy.attacks.kept import FEWEST
 from understudy.attacks.likelihoods import knows_chances
 from understudy.attacks.records import vulnerable
 from understudy.attacks.setting import Setting
@@ -41,7 +42,9 @@ CARD = Card(
     "next draw: absence from a release informs the attacker as well.",
     threat="Knows the generator and its settings, every record but one, and what that one could "
     "be; sees the released tables. Counted against the guess without a release: one in as many as "
-    "there are candidates.",
+    "there are candidates. Null: a generator that gives the same rows whatever it learnt, "
+    "whose posterior is the prior. Positive control: copies of rows, drawn again, whose posterior "
+    "is known exactly.",
     opening="The posterior of the real record is",
     against="a guess without the release gets",
 )
@@ -125,25 +128,29 @@ def _target(setting: Setting, record: int | None) -> _Target:
 
 
 def _finding(setting: Setting, target: _Target, among: Candidates, weighed: Weighed) -> Finding:
-    posterior, many = weighed.posterior, len(among)
-    value, prior = float(posterior[among.truth]), 1 / many
+    posterior, many = weighed.posterior, len(weighed.places)
+    value, prior = float(posterior[weighed.places.index(among.truth)]), 1 / many
     rank = 1 + int((posterior > value).sum())
-    low, high = weighed.interval or (value, value)
-    low, high = min(low, value), max(high, value)
-    ends = (
-        "The answer is exact for this release."
-        if weighed.interval is None
-        else "The interval is for this release: it covers what the refits leave open."
-    )
+    interval = (value, value) if weighed.is_exact else weighed.interval
+    if weighed.is_exact:
+        ends = "The answer is exact for this release."
+    elif interval is None:
+        ends = (
+            f"Some world was refitted fewer than {FEWEST} times: there is no interval, and nothing "
+            "is flagged. Give more (budget, refits)."
+        )
+    else:
+        interval = min(interval[0], value), max(interval[1], value)
+        ends = "The interval is for this release: it covers what the refits leave open."
     note = f"{target.how} The candidates are {among.how}. {weighed.note} {ends}"
     return Finding(
         CARD.name,
         unit=CARD.unit,
         better=CARD.better,
         value=value,
-        interval=(low, high),
+        interval=interval,
         reference=prior,
-        flagged=_odds(low) >= EVIDENCE * _odds(prior),
+        flagged=interval is not None and _odds(interval[0]) >= EVIDENCE * _odds(prior),
         parts=(
             Part("rank of the real record", rank, more={"candidates": many}, unit=f"of {many:,}"),
             Part("highest posterior", float(posterior.max()), prior),
@@ -154,7 +161,7 @@ def _finding(setting: Setting, target: _Target, among: Candidates, weighed: Weig
         ),
         tables={"histogram:posterior by rank": _ranked(posterior)},
         note=note,
-        register=_register(target.record, among, posterior),
+        register=_register(target.record, among, weighed),
     )
 
 
@@ -174,16 +181,21 @@ def _ranked(posterior: Floats) -> TableOfNumbers:
     return TableOfNumbers(("rank", "posterior", "prior"), rows)
 
 
-def _register(record: int, among: Candidates, posterior: Floats) -> pl.DataFrame:
+def _register(record: int, among: Candidates, weighed: Weighed) -> pl.DataFrame:
+    """List all candidates; those whose worlds failed have no posterior."""
     many = len(among)
+    posterior: list[float | None] = [None] * many
+    for place, chance in zip(weighed.places, weighed.posterior, strict=True):
+        posterior[place] = float(chance)
     listed = pl.DataFrame(
         {
             "measure": [CARD.name] * many,
             "training_row": pl.Series([record] * many, dtype=pl.Int64),
             "candidate": among.told(),
             "is_real": np.arange(many) == among.truth,
-            "posterior": posterior,
-            "prior": np.full(many, 1 / many),
+            "posterior": pl.Series(posterior, dtype=pl.Float64),
         }
     )
-    return listed.sort("posterior", descending=True, maintain_order=True)
+    prior = pl.when(pl.col("posterior").is_not_null()).then(pl.lit(1 / len(weighed.places)))
+    listed = listed.with_columns(prior=prior)
+    return listed.sort("posterior", descending=True, maintain_order=True, nulls_last=True)

@@ -28,12 +28,19 @@ GAMES = ("worlds", "membership", "audit")
 )  # fmt: skip
 @click.option("--refits", type=click.IntRange(min=1), help="The most refits.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; all cores if not given.")
+@click.option(
+    "--limit", type=click.FloatRange(min=0, min_open=True), default=600.0, show_default=True,
+    help="Seconds after which a single refit is given up.",
+)  # fmt: skip
 @click.option("--journal", type=common.FILE, help="A file to go on from; for its owner alone.")
 @common.schema
 @common.options
 @common.seed
 @common.as_json
 @click.option("--html", type=common.FILE, help="Write the report as one HTML file.")
+@click.option(
+    "--register", type=common.FILE, help="Write the record attacked; for the steward alone."
+)
 @common.quiet
 def command(
     game: str,
@@ -45,25 +52,31 @@ def command(
     budget: float,
     refits: int | None,
     workers: int | None,
+    limit: float,
     journal: Path | None,
     schema: Path | None,
     options: tuple[str, ...],
     seed: int,
     json_file: Path | None,
     html: Path | None,
+    register: Path | None,
     quiet: bool,
 ) -> None:
     """Play a GAME against the generator that learnt TRAIN.
 
     worlds: which value had the last record? membership: was a record in the data? audit: how
-    much epsilon does it spend at least?
+    much epsilon does it spend at least? The exit status is 2 if there is no answer.
     """
     from understudy.assessment import cards
     from understudy.attacking import attack
+    from understudy.errors import DataError
     from understudy.generators import Ours
+    from understudy.tables import format_of, without_formulas, write_file
 
-    common.check_outputs([html], [train, *release, schema], json_file=json_file)
+    common.check_outputs([html, register], [train, *release, schema], json_file=json_file)
     common.check_outputs([journal], [train, *release, schema])
+    if register is not None:
+        format_of(register)
     if (method is None) == (program is None):
         raise click.UsageError("Name the generator: either --method or --command.")
     given = common.parse_options(options)
@@ -73,6 +86,7 @@ def command(
     name = "command" if method is None else method
     common.only(given, name)
     chosen = {**given.get(name, {}), **({} if program is None else {"command": program})}
+    errors: list[str] = []
     with common.progress_bar(quiet) as progress:
         result = attack(
             game,
@@ -84,17 +98,30 @@ def command(
             budget=budget,
             refits=refits,
             workers=workers,
+            limit=limit,
             journal=journal,
             options=own,
             progress=progress,
+            tell=errors.append,
         )
+    if errors:
+        # on the steward's screen alone: a generator may quote the rows that it was given
+        common.say(f"refits that failed: {len(errors):,}; the first: {errors[0]}")
     data = result.to_dict()
     if json_file is not None:
         common.write_json(data, json_file)
     if html is not None:
         result.to_html(html, title=f"Attack: {game}")
         common.say(f"wrote {html}", quiet=quiet)
+    if register is not None:
+        write_file(without_formulas(result.register()), register, for_owner=True)
+        common.say(f"wrote {register} (single records: do not share it)", quiet=quiet)
     if str(json_file) != "-" and not quiet:
         from understudy.report import console
 
         console.show(data, cards(), file=sys.stdout)
+    (finding,) = result
+    if finding.status == "failed":
+        raise DataError(
+            f"the attack failed: {finding.note}", hint="no answer says nothing of the risk"
+        )

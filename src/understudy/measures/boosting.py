@@ -14,42 +14,27 @@ T = TypeVar("T")
 
 def boosted(
     rows: NDArray[np.float64],
-    labels: NDArray[np.int64],
+    target: NDArray[np.int64] | NDArray[np.float64],
     is_category: NDArray[np.bool_],
     *,
     iterations: int,
 ) -> Any:
-    """Fit scikit-learn's histogram boosting: trees of 31 leaves, rate 0.1, ridge 1."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
+    """Fit scikit-learn's histogram boosting: trees of 31 leaves, rate 0.1, ridge 1.
 
-    model = HistGradientBoostingClassifier(
+    Whole numbers are classes; to others boosting is fitted by least squares.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    classes = np.issubdtype(target.dtype, np.integer)
+    kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
+    model = kind(
         max_iter=iterations,
         early_stopping=False,
         l2_regularization=1.0,
         categorical_features=is_category if is_category.any() else None,
         random_state=0,
     )
-    return model.fit(_without_empty(rows), labels)
-
-
-def boosted_numbers(
-    rows: NDArray[np.float64],
-    numbers: NDArray[np.float64],
-    is_category: NDArray[np.bool_],
-    *,
-    iterations: int,
-) -> Any:
-    """Fit the same boosting to numbers, by least squares."""
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    model = HistGradientBoostingRegressor(
-        max_iter=iterations,
-        early_stopping=False,
-        l2_regularization=1.0,
-        categorical_features=is_category if is_category.any() else None,
-        random_state=0,
-    )
-    return model.fit(_without_empty(rows), numbers)
+    return model.fit(_without_empty(rows), target)
 
 
 def _without_empty(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import OptionError
-from understudy.measures.boosting import boosted_numbers
+from understudy.measures.boosting import boosted
 from understudy.schema import near
 
 Floats = NDArray[np.float64]
@@ -75,7 +75,7 @@ def learn(
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
         if learner.make is None:
-            model = boosted_numbers(sheet.rows, numbers, sheet.is_category, iterations=iterations)
+            model = boosted(sheet.rows, numbers, sheet.is_category, iterations=iterations)
             guess = model.predict(tests)
         else:
             given, asked = design(sheet.rows, tests, sheet.is_category)

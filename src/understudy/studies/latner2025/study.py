@@ -18,8 +18,8 @@ from understudy.studies.latner2025.worlds import (
     MEASURED,
     QUICK_RELEASES,
     RELEASES,
-    WARNING,
     attack_worlds,
+    warning,
 )
 from understudy.tables import read_file
 
@@ -64,7 +64,7 @@ def run(
         ten = _file("latner_cart_10_frequencies", data)
         copies = [_rows(ten, number) for number in range(1, 11)]
         found = attack_worlds(original, released, copies, quick=quick, progress=progress)
-        result |= {"worlds": found, "warning": WARNING}
+        result |= {"worlds": found, "warning": warning(found)}
     progress("done", len(chosen), len(chosen))
     return {**result, **({"note": QUICK} if quick else {})}
 

@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 
 from understudy.attacks.candidates import Candidates, candidates
-from understudy.attacks.likelihoods import cell_chances
+from understudy.attacks.likelihoods import IMPOSSIBLE, cell_chances
 from understudy.attacks.posterior import normalised
 from understudy.attacks.records import vulnerable
 from understudy.comparison import compare_tables, stream
+from understudy.errors import DataError
 from understudy.generators import Ours
 from understudy.measures import MEASURES
 from understudy.synthesizers import synthesizer
@@ -26,7 +27,6 @@ Row = dict[str, Any]
 SEED = 1237
 RELEASES = 200
 QUICK_RELEASES = 20
-IMPOSSIBLE = -1000.0
 ROLES = {"keys": ("var1", "var2", "var3"), "sensitive": ("var4",)}
 MEASURED = {
     "repU": "privacy.replicated_uniques",
@@ -37,11 +37,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "minbucket 75": {"minbucket": 75},
     "cp 0.05": {"cp": 0.05},
 }
-WARNING = (
-    "The measures point the wrong way: where the unique record is in the release and the attacker "
-    "names it, repU and DiSCO are 0; where it is not, the attacker learns little, and DiSCO is "
-    "6.60 %."
-)
+OTHER_SETTINGS = tuple(SETTINGS)[1:]
 
 
 class Attacker:
@@ -105,6 +101,37 @@ def attack_worlds(
     return rows
 
 
+def warning(rows: list[Row]) -> str:
+    """Say from the rows whether the measures point where the attack does, at the defaults."""
+    usual = [r for r in rows if "DiSCO lowest" in r and not r["release"].startswith(OTHER_SETTINGS)]
+    held = [row for row in usual if row["copies"]]
+    absent = [row for row in usual if not row["copies"]]
+    if not (held and absent):
+        return "Releases with and without the unique record are needed to compare the measures."
+    known, unknown = min(r["lowest"] for r in held), max(r["highest"] for r in absent)
+    seen = max(r[f"{title} highest"] for r in held for title in MEASURED)
+    wrong = min(r["DiSCO lowest"] for r in absent)
+    way = "the wrong way" if known > unknown and seen < wrong else "the way of the attack"
+    return (
+        f"The measures point {way}: where the unique record is in the release, the attacker's "
+        f"posterior is at least {_percent(known)}, and repU and DiSCO are at most "
+        f"{_percent(seen)}; where it is not, the posterior is at most {_percent(unknown)}, and "
+        f"DiSCO is at least {_percent(wrong)}."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def measured(measure: str, original: pl.DataFrame, release: pl.DataFrame) -> float:
+    """Give what a measure says of a release; that it fails is no answer."""
+    found = MEASURES[measure](compare_tables(original, release, **ROLES))
+    if found.value is None:
+        raise DataError(f"{measure} gave no value: {found.note}", hint="is the file whole?")
+    return found.value
+
+
 def _row(
     name: str, attacker: Attacker, original: pl.DataFrame, releases: list[pl.DataFrame]
 ) -> Row:
@@ -118,10 +145,7 @@ def _row(
         "highest": max(posteriors),
     }
     for title, measure in MEASURED.items():
-        values = [
-            MEASURES[measure](compare_tables(original, release, **ROLES)).value or 0.0
-            for release in _different(releases)
-        ]
+        values = [measured(measure, original, release) for release in _different(releases)]
         made |= {f"{title} lowest": min(values), f"{title} highest": max(values)}
     return made
 
