@@ -127,6 +127,7 @@ def test_who_stops_asking_stops_the_processes(base, monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_running_tasks_are_stopped_soon_after_the_deadline(base, monkeypatch):
     monkeypatch.setattr(refits, "GRACE", 0.5)
     start = time.monotonic()
@@ -176,6 +177,7 @@ list(refit(game, [Task(World("hangs", None, added), 1)], workers=1))
 """
 
 
+@pytest.mark.slow
 def test_who_is_killed_leaves_no_process_and_no_table(tmp_path):
     places = os.pathsep.join(filter(None, sys.path))
     parent = subprocess.Popen(

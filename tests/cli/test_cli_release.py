@@ -31,6 +31,7 @@ def release(folder, policy, out, *more, **options):
     return understudy("release", *given, *QUICK, *more, cwd=folder, **options)
 
 
+@pytest.mark.slow
 def test_release_and_verify(folder):
     done = release(folder, "pass.toml", "out")
     assert done.returncode == 0, done.stderr

@@ -149,6 +149,7 @@ def test_identical_matches_permutation_is_exact_on_a_small_case():
     assert found["privacy.identical_matches"].p_value == pytest.approx(expected, abs=0.008)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("generator", "flagged"), [("flip10", True), ("mostly", False), ("synthpop", True)]
 )

@@ -1,5 +1,7 @@
 """The distinguishing game, on cases whose answer is known."""
 
+import time
+
 import numpy as np
 import polars as pl
 import pytest
@@ -223,3 +225,15 @@ def test_intervals_cover_a_coin():
         low, high = play(*tables, iterations=30, folds=5).interval
         covered.append(low <= 0.5 <= high)
     assert 0.92 <= np.mean(covered) <= 0.99
+
+
+@pytest.mark.slow
+def test_adult_in_seconds(real_data):
+    """Within 20 seconds on two quiet cores; other work may go on here."""
+    tables = [real_data(f"adult_{part}") for part in ("trn", "synthpop", "val")]
+    start = time.process_time()
+    found = detection(compare_tables(*tables))
+    assert time.process_time() - start < 40
+    assert found.value == pytest.approx(0.580, abs=0.01)
+    assert found.reference == pytest.approx(0.5, abs=0.01)
+    assert "Mostly told apart by" in found.note

@@ -76,6 +76,7 @@ def test_a_group_and_a_wrong_number_of_swaps_are_looked_at():
         looks(np.zeros((99, 1)))
 
 
+@pytest.mark.slow
 def test_false_alarms_over_twenty_looks_stay_at_the_level():
     rng = np.random.default_rng(1)
     alarms = covered = 0

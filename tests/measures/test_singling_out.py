@@ -61,6 +61,7 @@ def test_planted_copies_are_found_and_listed():
     assert (listed < 100).mean() > 0.4
 
 
+@pytest.mark.slow
 def test_no_more_alarms_than_chance_without_a_leak():
     alarms = 0
     for seed in range(40):

@@ -217,6 +217,7 @@ def test_datasets_can_be_chosen_and_files_given(tmp_path, real_data):
     assert [row["table"] for row in only] == ["V", "V", "VII", "VIII"]
 
 
+@pytest.mark.slow
 def test_the_command_line(data_folder):
     chosen = ("--datasets", "social_network_ads", "--quick")
     done = process.understudy("study", "hittmeir2019", *chosen, "--json", "-", "--quiet")
