@@ -18,9 +18,9 @@ import understudy as us
 from understudy.coding import write_values
 from understudy.schema import Column, Values, read_values
 from understudy.schema.inference import infer, infer_column
-from understudy.synthesizers.forest import support as support_module
+from understudy.synthesizers import support as support_module
 from understudy.synthesizers.forest.screening import strongest
-from understudy.synthesizers.forest.support import Support
+from understudy.synthesizers.support import Support
 
 ROWS = 400
 DAY = dt.datetime(2020, 1, 1)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.synthesizers.forest.models import Codes, Given, Trees
-from understudy.synthesizers.forest.support import Support
+from understudy.synthesizers.support import Support
 
 Links = NDArray[np.int64]
 

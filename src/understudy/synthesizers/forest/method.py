@@ -30,8 +30,8 @@ from understudy.synthesizers.forest.models import (
     group_codes,
 )
 from understudy.synthesizers.forest.screening import strongest
-from understudy.synthesizers.forest.support import Support
 from understudy.synthesizers.model_file import State
+from understudy.synthesizers.support import Support
 from understudy.tables import Table
 from understudy.threads import one_thread
 
