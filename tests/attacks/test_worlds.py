@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import mechanisms
 import naughty
 from people import people
 from understudy.attacking import _shareable, _told, attack
@@ -15,6 +16,7 @@ from understudy.attacks.posterior import Refits, fit_weights, judge, normalised
 from understudy.attacks.reasons import shareable
 from understudy.attacks.records import vulnerable
 from understudy.attacks.setting import Setting
+from understudy.attacks.traces import EVERY, Near
 from understudy.attacks.workers import NO_TIME
 from understudy.attacks.worlds import worlds
 from understudy.errors import DataError, OptionError
@@ -254,6 +256,29 @@ def test_refits_come_near_the_exact_answer(letters, by):
         assert low <= found.value <= high
         assert found.interval[0] <= found.value <= found.interval[1]
         assert abs(found.value - exact) < 0.1
+
+
+@pytest.mark.slow
+def test_a_value_that_nobody_else_holds_gives_the_record_away():
+    train = people(120, 1).select("sex", "age", "income", "town")
+    options = {"by": "nearness", "alternatives": 7}
+    found = play(train, "cart", refits=96, options=options)
+    assert found.value > 0.9
+    forgets = play(people(120, 1), mechanisms.blind, refits=64, options=options)
+    assert forgets.value < 0.2
+
+
+def test_what_is_counted_of_a_candidate():
+    known = pl.DataFrame({"x": ["a", "a", "b", "b"], "y": [1.5, 2.5, 3.5, 4.5]})
+    candidates = pl.DataFrame({"x": ["c", "a"], "y": [1.5, 9.5]})
+    near = Near.of(Table.of(known), candidates, EVERY)
+    sample = Table.of(pl.DataFrame({"x": ["c", "c", "a"], "y": [1.5, 4.5, 9.5]}), near.rows.schema)
+    first, second = near([sample]).reshape(2, EVERY)
+    # equal rows; those that differ in one and in two columns; in more; own values; others
+    assert first[:5].tolist() == [1, 1, 1, 0, 2]
+    assert first[5] == pytest.approx(1 / np.sqrt(2))  # y: one equal, one known record holds it
+    assert second[:5].tolist() == [1, 0, 2, 0, 1]
+    assert second[5] == pytest.approx(1 / np.sqrt(3))
 
 
 @pytest.mark.slow

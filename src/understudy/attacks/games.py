@@ -1,7 +1,7 @@
 """A game against a generator: worlds that might have been, and what is kept of each refit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.errors import DataError, UnderstudyError
-from understudy.schema import learn_again
+from understudy.schema import Schema, learn_again
 from understudy.tables import Table
 
 Floats = NDArray[np.float64]
@@ -38,19 +38,25 @@ class Summary(Protocol):
 
 @dataclass(frozen=True)
 class World:
-    """A table that might have been the real one: rows of a base table, and records added to it."""
+    """A table that might have been the real one: rows of a base table, and records added to it.
+
+    Worlds of one game have different names.
+    """
 
     name: str
     rows: NDArray[np.int64] | None = None
     added: pl.DataFrame | None = None
 
-    def of(self, base: Table) -> Table:
-        """Give the table of this world: columns of the same kinds, facts as its own rows tell."""
+    def of(self, base: Table, schema: Schema | None = None) -> Table:
+        """Give the table of this world: columns of the same kinds, facts as its own rows tell.
+
+        Who has asked before may hand in the schema that came of it.
+        """
         frame = base.frame if self.rows is None else base.frame[self.rows]
         if self.added is not None:
             added = self.added.select(frame.columns).cast(frame.schema)
             frame = pl.concat([frame, added])
-        return Table(frame, learn_again(base.schema, frame))
+        return Table(frame, learn_again(base.schema, frame) if schema is None else schema)
 
 
 @dataclass(frozen=True)
@@ -84,10 +90,12 @@ class Game:
     summary: Summary
     rows: int
     copies: int = 1
+    schemas: dict[str, Schema] = field(default_factory=dict, compare=False, repr=False)
 
     def play(self, task: Task) -> Floats:
         """Refit in the world of a task, and keep the summary."""
-        table = task.world.of(self.base)
+        table = task.world.of(self.base, self.schemas.get(task.world.name))
+        self.schemas[task.world.name] = table.schema
         made = self.generator(table, self.rows, self.copies, task.seed)
         return np.asarray(self.summary([_checked(frame, self) for frame in made]), np.float64)
 

@@ -14,7 +14,7 @@ from understudy.tables import Table
 
 BINS = 20
 EQUAL = 1
-EVERY = 5
+EVERY = 6
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,8 +22,9 @@ class Near:
     """For each candidate: how many rows equal it, are nearly so, or hold its rare values.
 
     Rows that differ in no, one, two or up to a third of the columns are counted apart; numbers are
-    compared by bins. The last count is of equal values in single columns: one that few of the
-    records known hold weighs more there. With ``kinds`` = 1 equal rows alone are counted.
+    compared by bins. The last counts are of equal values in single columns: those that none of
+    the records known holds, and all others, where one that few hold weighs more. With ``kinds`` =
+    1 equal rows alone are counted.
     """
 
     codec: Codec
@@ -65,5 +66,7 @@ class Near:
         if self.kinds == EVERY:
             source, plain = MemorySource(sample), MemorySource(self.rows).rows()
             equal = np.array([source.copies(plain.select(name)) for name in plain.columns]).T
-            made[:, -1] = (equal * self.weights).sum(axis=1)
+            own = self.weights == 1
+            made[:, -2] = (equal * own).sum(axis=1)
+            made[:, -1] = (equal * self.weights * ~own).sum(axis=1)
         return made

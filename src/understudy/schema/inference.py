@@ -88,9 +88,10 @@ def learn_again(schema: Schema, frame: pl.DataFrame) -> Schema:
     facts = ("decimals", "bounds", "levels")
     columns = []
     for column in schema:
-        found = infer_column(frame[column.name])
+        learnt = [fact for fact in facts if fact in column.inferred]
+        found = infer_column(frame[column.name]) if learnt else column
         alike = found.kind == column.kind
-        again = {fact: getattr(found, fact) for fact in facts if alike and fact in column.inferred}
+        again = {fact: getattr(found, fact) for fact in learnt if alike}
         columns.append(dataclasses.replace(column, **again))
     return dataclasses.replace(schema, columns=tuple(columns))
 
