@@ -92,7 +92,8 @@ class Assessment:
         from understudy.report import html
 
         register = self.register().to_dicts() if steward else None
-        text = html.render(self.to_dict(), cards(), title=title, register=register)
+        about = html.ATTACK if "generator" in self.provenance else html.ASSESSMENT
+        text = html.render(self.to_dict(), cards(), title=title, about=about, register=register)
         if path is not None:
             write_text(text, Path(path), for_owner=steward)
         return text
@@ -217,7 +218,7 @@ def assess(
     told = {**provenance(comparison, key), **_made(markers), **checked}
     told["seconds"] = {**spent, **seconds}
     told |= {"fit": fit} if isinstance(fit, str) else {}
-    told["notes"] = [*proposed, *said, *told["notes"]]
+    told["notes"] = [*proposed, *said, *_beyond(told), *told["notes"]]
     told["notes"] += filter(None, [several_tests(findings)])
     if noticed is not None:
         findings, told["calibration"] = with_calibration(findings, noticed, comparison)
@@ -284,6 +285,12 @@ def _made(markers: Sequence[Marker | None]) -> dict[str, Any]:
     return said if len(stated) < len(spent) else {**said, "epsilon_spent": max(stated)}
 
 
+def _beyond(told: Mapping[str, Any]) -> list[str]:
+    """Say of a release under epsilon what its epsilon does not cover."""
+    spent = told.get("epsilon_spent")
+    return [] if spent is None else [BEYOND.format(spent=spent)]
+
+
 def _as_marked(
     comparison: Comparison, markers: Sequence[Marker | None]
 ) -> tuple[Comparison, list[str]]:
@@ -314,6 +321,11 @@ MARKED = "synthetic: marked as partially synthetic: row i is taken for person i 
 MARKED_ELSEWHERE = (
     "synthetic: marked as partially synthetic, but the columns that were kept differ from "
     "training: rows are not taken for persons. Is this the table that it was made from?"
+)
+BEYOND = (
+    "The release claims to have spent epsilon {spent:g}. The numbers here are exact: computed from "
+    "the real table without noise, they lie outside that claim, and whoever sees them learns more "
+    "than epsilon allows (Ganev 2024)."
 )
 NOT_FRESH = (
     "Holdout rows stand in training, so they are no control: nothing can be told by comparing with "

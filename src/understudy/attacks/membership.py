@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from understudy.attacks.features import Queries, check_sizes, made_up
 from understudy.attacks.games import Task, World
+from understudy.attacks.kept import several
 from understudy.attacks.records import vulnerable
 from understudy.attacks.runs import NOT_USED, Planned, Runs, gather, plan
 from understudy.attacks.setting import Setting
@@ -208,8 +209,9 @@ def _finding(
         tables["line:released"] = TableOfNumbers(("synthetic rows released", "AUC"), released)
     missing = [part.name for part in rates if part.value is None]
     notes = [
-        f"{len(targets.rows):,} records of the training table and {targets.made_up.height:,} "
-        f"made-up ones were attacked, game {game}, {sizes[-1]:,} rows released.",
+        f"{several(len(targets.rows), 'record')} of the training table and "
+        f"{several(targets.made_up.height, 'made-up one')} were attacked, game {game}, "
+        f"{sizes[-1]:,} rows released.",
         runs.note,
         NOT_USED if setting.release else "",
         f"Flagged if any of {len(targets) + 1:,} areas (each record's, and the mean) is too large "

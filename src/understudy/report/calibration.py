@@ -100,7 +100,7 @@ def page(data: Mapping[str, Any], *, title: str) -> str:
         "verdicts": [],
         "provenance": {**facts, "notes": [*_about(told), READING]},
     }
-    return html.render(made, cards, title=title)
+    return html.render(made, cards, title=title, about=html.CALIBRATION)
 
 
 def _card(name: str) -> dict[str, str]:

@@ -23,12 +23,17 @@ CARD = {
     "threat": "Who attacks, knowing and seeing what",
 }
 
+ASSESSMENT = "assessment of a synthetic table"
+ATTACK = "attack on a generator"
+CALIBRATION = "what measures notice"
+
 
 def render(
     data: Mapping[str, Any],
     cards: Mapping[str, Mapping[str, Any]],
     *,
     title: str,
+    about: str = ASSESSMENT,
     register: Sequence[Mapping[str, Any]] | None = None,
 ) -> str:
     """Give an assessment's dict as one HTML page.
@@ -41,6 +46,8 @@ def render(
         ``Card.to_dict()`` by the name of the measure; unknown measures may be absent.
     title : str
         The page's title.
+    about : str
+        What the page is: only the assessment of a table speaks of policies where there is none.
     register : sequence of mapping, optional
         Single records at risk. With them the page is the steward's edition and says so; without
         them it holds nothing about a single record.
@@ -79,8 +86,11 @@ def render(
     style, script = (
         loader.get_source(environment, name)[0] for name in ("report.css", "report.js")
     )
+    judged = bool(verdicts) or about == ASSESSMENT
     return environment.get_template("report.html.j2").render(
         title=title,
+        about=about,
+        judged=judged,
         security=f"default-src 'none'; style-src '{embed.fingerprint(style)}'; "
         f"script-src '{embed.fingerprint(script)}'; img-src data:; base-uri 'none'; "
         "form-action 'none'",
@@ -89,7 +99,7 @@ def render(
         held=embed.as_json({"assessment": page.held(), "tables": page.store.tables}),
         compared=outline.compared(provenance),
         sections=[
-            ("verdicts", "Verdict"),
+            *([("verdicts", "Verdict")] if judged else []),
             ("findings", "At a glance"),
             *((family["id"], family["name"]) for family in families),
             *([] if listed is None else [("register", "Register")]),

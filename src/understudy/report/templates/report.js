@@ -168,7 +168,7 @@
     place.append(csvButton(() => table(Number(download)), name));
   }
   document.getElementById("downloads").append(
-    button("Download the assessment as JSON", () => save(whole(), "assessment.json", "application/json")),
+    button("Download all of it as JSON", () => save(whole(), "assessment.json", "application/json")),
   );
 
   // the numbers of a bar under the pointer; by keyboard they are in the fold-out
