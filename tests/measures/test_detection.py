@@ -220,11 +220,11 @@ def test_intervals_cover_a_coin():
     """The doubled variance is near the truth for small tables and above it for large ones."""
     rng = np.random.default_rng(5)
     covered = []
-    for _ in range(300):
+    for _ in range(100):
         tables = [pl.DataFrame(rng.standard_normal((200, 4)).round(1)) for _ in range(3)]
         low, high = play(*tables, iterations=30, folds=5).interval
         covered.append(low <= 0.5 <= high)
-    assert 0.92 <= np.mean(covered) <= 0.99
+    assert 0.89 <= np.mean(covered) <= 0.99
 
 
 @pytest.mark.slow

@@ -162,7 +162,7 @@ FINDS = {
 CANNOT = {"privacy.singling_out", "privacy.attribute_inference"}
 
 
-@pytest.mark.parametrize(("name", "splits"), [("sd2011", 20), ("adult", 10)])
+@pytest.mark.parametrize(("name", "splits"), [("sd2011", 10), ("adult", 5)])
 def test_a_planted_leak_is_found(name, splits, real_data):
     """Some find it in at least 3 of 5 splits, some in at most 1 of 4, the others now and then.
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("statsmodels")
 STUDY = Path(__file__).parents[2] / "benchmarks" / "intervals.py"
-RUNS = 500
+RUNS = 250
 BAND = (0.935, 0.965)
 
 
