@@ -369,7 +369,7 @@ def test_a_hand_over_that_fails_leaves_no_half_copy(home, short, monkeypatch):
 def test_two_runs_do_not_share_a_folder(home, short, monkeypatch):
     said = []
 
-    def other(work, progress):
+    def other(*_):
         for more in ({}, {"steward_out": "elsewhere"}, {"out": "b", "steward_out": "out-steward"}):
             with pytest.raises(DataError, match="another run is at work on it") as caught:
                 run(**more)

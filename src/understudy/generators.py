@@ -17,6 +17,7 @@ from understudy.errors import OptionError
 from understudy.schema import Schema
 from understudy.synthesizers import Synthesizer, synthesizer
 from understudy.synthesizers.base import options_given
+from understudy.synthesizers.claims import claimed
 from understudy.tables import Table, take_in
 
 FEW = 50
@@ -47,7 +48,9 @@ class Ours:
 
     def __call__(self, train: Table, rows: int, copies: int, seed: int) -> list[pl.DataFrame]:
         """Fit and sample; a method that draws its model draws another for each copy."""
-        made = synthesizer(self.method, seed=seed, **self.options).fit(train)
+        made = synthesizer(self.method, seed=seed, **self.options)
+        made.tell = lambda text: None  # a refit is a test: its noise may be drawn again
+        made.fit(train)
         samples = []
         for copy in range(copies):
             if copy and made.is_proper:
@@ -59,7 +62,9 @@ class Ours:
         """Whether ``log_likelihood`` has an answer for tables of this schema."""
         method = synthesizer(self.method, **self.options).method
         knows = getattr(method, "knows_chances", None)
-        return knows is not None and bool(knows(schema))
+        if knows is None or schema.constraints or self.options.get("constraints"):
+            return False  # rows that break a constraint are drawn again
+        return claimed(method) is None and bool(knows(schema))
 
     def log_likelihood(self, train: Table, rows: Table) -> NDArray[np.float64] | None:
         """Give the log of each row's chance once the table is fitted; none if it is not known.
@@ -146,7 +151,10 @@ def generator(given: Any, *, like: Any = None) -> Ours | Called:
     if isinstance(given, str):
         return Ours(given)
     if isinstance(given, Synthesizer):
-        return Ours(given.method.card.name, options_given(given.method))
+        options = options_given(given.method)
+        if given.constraints:
+            options["constraints"] = tuple(given.constraints)
+        return Ours(given.method.card.name, options)
     if callable(given):
         plain = like is None or isinstance(like, str | Path | pl.DataFrame | pl.LazyFrame)
         return Called(given, None if plain else _few(like))

@@ -168,8 +168,8 @@ BAD = {
         "check",
     ),
     "method that cannot": (
-        (*SYNTHESIZE, "--method", "flip", "--replace", "age"),
-        "cannot replace single columns",
+        (*SYNTHESIZE, "--method", "corrupt", "--replace", "age"),
+        "cannot keep some columns and replace others",
         "cart",
     ),
     "rows": ((*CART, "--replace", "age", "--rows", 5), "--rows does not go with", "leave out"),

@@ -183,3 +183,16 @@ def test_replace_keeps_the_order_and_the_rules() -> None:
     )
     changed = schema.replace("a", decimals=0)
     assert (changed.visit, changed.rules) == (schema.visit, schema.rules)
+
+
+def test_constraints_survive_and_are_checked() -> None:
+    schema = Schema((Column("a", "number"),), constraints=("a > 0", "unique `b c`"))
+    assert loads(dumps(schema)) == schema
+    assert loads(dumps(Schema((Column("a", "number"),)))).constraints == ()
+    column = '[[column]]\nname = "a"\nkind = "number"\n'
+    for wrong in ('"a > 0"', "[1]", "{}"):
+        with pytest.raises(SchemaError, match=r"^mine: constraints = .* is no list of texts"):
+            loads(f"constraints = {wrong}\n{column}", name="mine")
+    with pytest.raises(SchemaError, match="unknown key 'constraint'") as caught:
+        loads(f'constraint = ["a > 0"]\n{column}')
+    assert "'constraints'?" in caught.value.hint

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import re
 import sys
 import textwrap
 import time
@@ -12,6 +13,7 @@ import pytest
 import process
 import understudy as us
 from understudy.errors import DataError, OptionError
+from understudy.schema import infer
 
 GOOD = """
     import csv, random, sys
@@ -202,3 +204,91 @@ def test_the_card_is_complete():
     card = us.SYNTHESIZERS["command"].card
     optional = ("coarser", "finer")
     assert all(text for name, text in card.to_dict().items() if name not in optional)
+
+
+CHANGED = """
+    import csv, sys
+    with open(sys.argv[1], newline="") as file:
+        head, *body = csv.reader(file)
+    body = body[:int(sys.argv[3])]
+    for row in body[:{many}]:
+        row[head.index({column!r})] = {value!r}
+    with open(sys.argv[2], "w", newline="") as file:
+        csv.writer(file).writerows([head, *body])
+"""
+
+
+def changed(program, column, value, many=3):
+    return program(CHANGED.format(column=column, value=value, many=many))
+
+
+def test_truth_may_be_written_as_other_programs_do(train, program):
+    text = CHANGED.format(column="smokes", value="TRUE", many=30)
+    assert made(train, program(text))["smokes"].all()
+    assert made(train, program(text.replace("TRUE", "FALSE")))["smokes"].any() is False
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "told"),
+    [
+        ("sex", "x", "'sex' of its table holds 3 values outside training's levels ('x')"),
+        ("age", "200", "'age' of its table holds 3 values outside training's bounds (200)"),
+        ("day", "2030-01-01", "'day' of its table holds 3 values outside training's bounds (2030-"),
+        ("sex", "", "'sex' of its table holds 3 values missing (in training none is)"),
+        ("wage", "", ""),
+    ],
+)
+def test_values_that_training_does_not_have_are_taken_and_noted(
+    train, program, column, value, told
+):
+    fitted = us.synthesizer("command", command=changed(program, column, value)).fit(train)
+    assert fitted.sample(30).schema == train.schema
+    assert any(told in note for note in fitted.method.notes_) == bool(told)
+    fitted.sample(30)
+    assert not told or told.replace(" 3 ", " 6 ") in fitted.method.notes_[0]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "declared", "told"),
+    [
+        ("sex", "x", {"levels": ("f", "m")}, "outside the declared levels ('x')"),
+        ("age", "200", {"bounds": (0.0, 120.0)}, "outside the declared bounds (200)"),
+    ],
+)
+def test_what_a_person_declared_is_kept_to(train, program, column, value, declared, told):
+    schema = infer(train).replace(column, **declared)
+    fitted = us.synthesizer("command", command=changed(program, column, value))
+    with pytest.raises(DataError, match=r"3 values " + re.escape(told)):
+        fitted.fit(train, schema=schema).sample(30)
+
+
+@pytest.mark.parametrize(("column", "value"), [("smokes", "maybe"), ("code", "many")])
+def test_what_cannot_be_stored_is_refused(train, program, column, value):
+    coded = train.with_columns(code=pl.int_range(pl.len()) % 3)
+    schema = infer(coded).replace("code", kind="category")
+    fitted = us.synthesizer("command", command=changed(program, column, value))
+    with pytest.raises(DataError, match=f"'{column}' .* cannot be stored as .* \\('{value}'\\)"):
+        fitted.fit(coded, schema=schema).sample(30)
+
+
+@pytest.mark.parametrize("text", ["print('loud'); raise ValueError('crash')", "print('loud')"])
+def test_the_command_line_leaves_nothing_behind_when_a_program_fails(
+    train, program, text, tmp_path
+):
+    train.write_csv(tmp_path / "train.csv")
+    command = program(text)
+    before = sorted(os.listdir(tmp_path))
+    done = process.understudy(
+        "synthesize", tmp_path / "train.csv", "--out", tmp_path / "out.csv",
+        "--method", "command", "-o", f"command.command={command}",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "Traceback (most" not in done.stderr.split("it said:")[0]
+    assert done.stdout == ""
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_what_a_program_prints_is_not_ours(train, program, capfd):
+    loud = GOOD + "    print('loud'); sys.stderr.write('x' * 100000)\n"
+    assert made(train, program(loud)).height == 30
+    assert capfd.readouterr() == ("", "")

@@ -76,7 +76,7 @@ def test_what_can_never_be_made(made, given, message, hint, monkeypatch):
 
 
 def test_too_rare(made, monkeypatch):
-    monkeypatch.setattr("understudy.synthesizers.base.BATCH", 5_000)
+    monkeypatch.setattr("understudy.synthesizers.drawing.BATCH", 5_000)
     only = people(2000, 1)["income"].drop_nulls()[0]
     with pytest.raises(
         OptionError, match=r"given income == .*: \d of 6,000 rows drawn match"

@@ -10,12 +10,12 @@ import pytest
 import understudy as us
 from people import people
 from understudy.errors import UnderstudyError
-from understudy.synthesizers import SYNTHESIZERS, Synthesizer
+from understudy.synthesizers import SYNTHESIZERS, Synthesizer, native
 
 REAL = people(120, 1)
 
 
-@pytest.fixture(scope="module", params=[n for n in SYNTHESIZERS if n != "command"])
+@pytest.fixture(scope="module", params=native())
 def model(request, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("models") / f"{request.param}.model"
     us.synthesizer(request.param).fit(REAL).save(path)

@@ -137,7 +137,7 @@ def test_categories_keep_their_type(seen):
         (["age"], {"where": "agee > 1"}, "there is no column 'agee'", "'age'?"),
         (["age"], {"where": "age >"}, "a value is expected at the end", "write such as"),
         (["age"], {"where": "age > 200"}, "no record meets the condition age > 200", "check"),
-        (["age"], {"method": "flip"}, "the method 'flip' cannot replace single", "cart"),
+        (["age"], {"method": "corrupt"}, "the method 'corrupt' cannot keep some", "cart"),
         (["age"], {"method": "carrt"}, "there is no method 'carrt'", "'cart'?"),
         (["age"], {"keep": ["sex"]}, "keep is what is not replaced", "leave it out"),
         (["age"], {"nonsense": 1}, "has no option 'nonsense'", ""),
@@ -154,7 +154,12 @@ def test_what_cannot_be_done(columns, more, message, hint):
     assert isinstance(caught.value, OptionError | DataError)
 
 
-@pytest.mark.parametrize("method", [name for name in SYNTHESIZERS if can_complete(name)])
+CONTROLS = ("independent", "bootstrap", "flip")  # these lose relations, or copy the record itself
+
+
+@pytest.mark.parametrize(
+    "method", [name for name in SYNTHESIZERS if can_complete(name) and name not in CONTROLS]
+)
 def test_every_method_that_can(method):
     real = people(1500, 3).with_columns(age=pl.col("age") + 100 * (pl.col("sex") == "f"))
     first, second = us.replace(real, ["age"], method=method, replicates=2, seed=4)
@@ -176,6 +181,36 @@ def test_levels_that_the_model_never_saw(method):
     made = us.replace(REAL, ["age"], method=method, train_on=other)
     assert made.drop("age").equals(REAL.drop("person_id", "age"))
     assert set(made["age"]) <= set(range(18, 90))
+
+
+def test_controls_complete_records_as_they_draw_rows():
+    real = people(1500, 3)
+    alone = us.replace(real, ["age", "smoker"], method="independent", seed=1)
+    same = alone["age"] == real["age"]
+    assert same.mean() == pytest.approx(1 / 72, abs=0.012)
+    copied = us.replace(real, ["age", "smoker"], method="bootstrap", seed=1)
+    assert copied.equals(real.drop("person_id"))
+    few = us.replace(real.select("sex", "smoker", "age"), ["age"], method="bootstrap", seed=1)
+    assert (few["age"] == real["age"]).mean() < 0.05
+    flipped = us.replace(real, ["age", "smoker"], method="flip", p=0.4, seed=1)
+    assert (flipped["age"] == real["age"]).mean() == pytest.approx(0.6, abs=0.05)
+    for made in (alone, copied, flipped):
+        assert made.drop("age", "smoker").equals(real.drop("person_id", "age", "smoker"))
+    with pytest.raises(OptionError, match="the columns that are kept"):
+        us.synthesizer("flip", keep=["sex"]).fit(real).sample(3)
+
+
+def test_a_copied_row_has_the_same_kept_values():
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 3, 900), rng.integers(0, 2, 900)
+    real = pl.DataFrame({"a": a, "b": b, "c": a * 10 + b, "d": rng.random(900)})
+    made = us.replace(real, ["c", "d"], method="bootstrap", seed=1)
+    assert (made["c"] == real["c"]).all()
+    assert (made["d"] == real["d"]).mean() < 0.05
+    other = us.replace(
+        real.head(50), ["c"], method="bootstrap", train_on=real.filter(pl.col("a") > 0)
+    )
+    assert set(other["c"]) <= {10, 11, 20, 21}
 
 
 def test_the_order_is_the_one_given():

@@ -16,6 +16,7 @@ COMMANDS = {
     "keys": "Propose what an attacker may know and what must not be learnt.",
     "split": "Split real rows into training and holdout.",
     "synthesize": "Make a synthetic table.",
+    "ledger": "Say what epsilon was spent on the same people, over all fits.",
     "assess": "Say how faithful a synthetic table is and what it discloses.",
     "compare": "Compare synthetic tables of one training table, side by side.",
     "benchmark": "Try methods on splits of real data: faithful, useful, close, costly?",

@@ -12,6 +12,7 @@ from understudy.cli import common
 def command(json_file: Path | None) -> None:
     """List the methods: what each keeps, what it loses and what it claims."""
     from understudy.synthesizers import DEFAULT, SYNTHESIZERS, options_of
+    from understudy.synthesizers.registry import Broken
 
     common.check_outputs([], json_file=json_file)
     if json_file is not None:
@@ -25,6 +26,10 @@ def command(json_file: Path | None) -> None:
         card = method.card
         click.secho(name, bold=True, nl=False)
         click.echo(f"  {card.title}{' (default)' if name == DEFAULT else ''}")
+        if issubclass(method, Broken):
+            common.paragraph(f"It comes from {card.source}.")
+            click.echo()
+            continue
         common.paragraph(f"Keeps {card.keeps}; loses {card.loses}.")
         common.paragraph(f"Claim: {card.claim}")
         common.paragraph(f"A saved model contains {card.file}.")

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 @common.schema
 @common.options
 @click.option("--seed", type=click.IntRange(min=0), help="Drawn, and kept secret, if not given.")
+@click.option("--ledger", type=common.FILE, help="Add up what is spent on the same people.")
 @click.option(
     "--allow-inconclusive",
     is_flag=True,
@@ -77,6 +78,7 @@ def command(
     schema: Path | None,
     options: tuple[str, ...],
     seed: int | None,
+    ledger: Path | None,
     allow_inconclusive: bool,
     restart: bool,
     quiet: bool,
@@ -107,6 +109,7 @@ def command(
             options=common.parse_options(options),
             schema=schema,
             seed=seed,
+            ledger=ledger,
             steward_out=steward_out,
             allow_inconclusive=allow_inconclusive,
             restart=restart,

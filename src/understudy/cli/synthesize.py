@@ -1,6 +1,6 @@
 """understudy synthesize."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,9 @@ NOT_WITH_REPLACE = {
     "--from": "a saved model makes whole rows",
     "--rows": "the records are those of TRAIN",
     "--given": "the records are those of TRAIN",
+    "--margin": "the records are those of TRAIN",
     "--save": "a model of some columns makes no rows",
+    "--ledger": "the columns that are kept are real values, whatever is spent on the others",
 }
 
 
@@ -34,16 +36,28 @@ NOT_WITH_REPLACE = {
     "--given", multiple=True, metavar="A=VALUE", help="Only rows with this value; A= is missing."
 )
 @click.option(
+    "--margin", multiple=True, metavar="A=VALUE:SHARE,…", help="Rows in these shares, sex=F:0.5."
+)
+@click.option(
+    "--constraint", multiple=True, metavar="EXPR", help="What every row meets, 'start <= end'."
+)
+@click.option(
     "--replace", callback=common.names, metavar="A,B", help="Draw only these columns, in order."
 )
 @click.option("--keep", callback=common.names, metavar="A,B", help="Draw all columns but these.")
 @click.option("--replace-where", metavar="EXPR", help="Only for records that meet a condition.")
 @click.option("--train-on", type=common.FILE, help="Learn what is replaced from other records.")
+@click.option("--epsilon", type=float, help="Spend this much of differential privacy.")
+@click.option("--ledger", type=common.FILE, help="Add up what is spent on the same people.")
 @click.option("--save", type=common.FILE, help="Write the fitted model.")
 @click.option("--from", "model", type=common.FILE, help="Sample from a saved model; no real data.")
 @common.schema
 @common.options
-@click.option("--seed", type=click.IntRange(min=0), help="The model's own with --from, else 0.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    help="The model's own with --from, else 0; with --epsilon, drawn and kept from everybody.",
+)
 @common.quiet
 def command(
     train: Path | None,
@@ -52,10 +66,14 @@ def command(
     rows: int | None,
     replicates: int,
     given: tuple[str, ...],
+    margin: tuple[str, ...],
+    constraint: tuple[str, ...],
     replace: tuple[str, ...],
     keep: tuple[str, ...],
     replace_where: str | None,
     train_on: Path | None,
+    epsilon: float | None,
+    ledger: Path | None,
     save: Path | None,
     model: Path | None,
     schema: Path | None,
@@ -73,11 +91,22 @@ def command(
 
     if (train is None) == (model is None):
         raise click.UsageError("Give TRAIN or --from MODEL, one of the two.")
-    if model is not None and (method or options or schema):
-        raise click.UsageError("--from takes method, options and schema from the model.")
+    if model is not None and (method or options or schema or constraint):
+        raise click.UsageError("--from takes method, options, schema, constraints from the model.")
+    if model is not None and (epsilon is not None or ledger is not None):
+        raise click.UsageError("--from spends nothing: its epsilon was spent when it was fitted.")
     if replace or keep:
         _check_partial(
-            replace, keep, {"--from": model, "--rows": rows, "--given": given, "--save": save}
+            replace,
+            keep,
+            {
+                "--from": model,
+                "--rows": rows,
+                "--given": given,
+                "--margin": margin,
+                "--save": save,
+                "--ledger": ledger,
+            },
         )
     elif replace_where or train_on:
         option = "--replace-where" if replace_where else "--train-on"
@@ -86,11 +115,15 @@ def command(
         )
     check_writable(out)
     outputs, note = replicate_paths(out, replicates), note_for(out)
-    common.check_outputs([*outputs, note, save], [train, model, schema, train_on])
+    common.check_outputs([*outputs, note, save, ledger], [train, model, schema, train_on])
+    common.check_outputs([*outputs, note, save], [ledger])
     asked, values = common.parse_options(options), given_values(given)
+    shares = _read_margins(margin)
+    if epsilon is not None:
+        asked = _with_epsilon(asked, method, epsilon, partial=bool(replace or keep))
     with common.progress_bar(quiet) as progress:
         if model is not None:
-            release = _from_model(model, rows, values, seed, progress)
+            release = _from_model(model, rows, values, shares, seed, progress)
         elif replace or keep:
             release = _partial(
                 train,
@@ -103,11 +136,27 @@ def command(
                 keep=keep,
                 where=replace_where,
                 train_on=train_on,
+                constraints=constraint,
             )
         else:
-            release = _full(train, schema, method, asked, seed, progress, rows=rows, given=values)
+            release = _full(
+                train,
+                schema,
+                method,
+                asked,
+                seed,
+                progress,
+                rows=rows,
+                given=values,
+                margins=shares,
+                constraints=constraint,
+                ledger=ledger,
+                tell=lambda text: common.say(f"warning: {text}", quiet=quiet),
+            )
         release.write(outputs, note=note, save=save)
     _say(release, outputs, note, save, quiet)
+    if release.made.spending_ is not None:
+        _say_spent(release, ledger, quiet)
 
 
 def _check_partial(replace: tuple[str, ...], keep: tuple[str, ...], others: dict[str, Any]) -> None:
@@ -121,15 +170,46 @@ def _check_partial(replace: tuple[str, ...], keep: tuple[str, ...], others: dict
             )
 
 
+def _with_epsilon(asked: Any, method: str | None, epsilon: float, *, partial: bool) -> Any:
+    """Set the option epsilon of the method, if it has one."""
+    from understudy.synthesizers import DEFAULT, SYNTHESIZERS
+    from understudy.synthesizers.claims import can_claim
+
+    name = method or DEFAULT
+    if name in SYNTHESIZERS and not partial and not can_claim(SYNTHESIZERS[name]):
+        others = [other for other, known in SYNTHESIZERS.items() if can_claim(known)]
+        raise OptionError(
+            f"--epsilon: the method '{name}' can claim none",
+            hint=f"use --method {' or '.join(others)}",
+        )
+    own = asked.get(name, {})
+    if "epsilon" in own:
+        raise OptionError(
+            f"--epsilon and -o {name}.epsilon are both given", hint="give one of the two"
+        )
+    return {**asked, name: {**own, "epsilon": epsilon}}
+
+
+def _read_margins(texts: tuple[str, ...]) -> Any:
+    from understudy.synthesizers.margins import read_margins
+
+    return read_margins(texts)
+
+
 def _from_model(
-    model: Path, rows: int | None, given: Any, seed: int | None, progress: common.Progress
+    model: Path,
+    rows: int | None,
+    given: Any,
+    margins: Any,
+    seed: int | None,
+    progress: common.Progress,
 ) -> "Release":
     from understudy.synthesizers import load
     from understudy.synthesizers.handover import Release
 
     made = load(model)
     made.seed, made.progress = made.seed if seed is None else seed, progress
-    return Release.of_rows(made, rows, given=given)
+    return Release.of_rows(made, rows, given=given, margins=margins)
 
 
 def _full(
@@ -142,21 +222,30 @@ def _full(
     *,
     rows: int | None,
     given: Any,
+    margins: Any,
+    constraints: tuple[str, ...],
+    ledger: Path | None,
+    tell: Callable[[str], None],
 ) -> "Release":
     from understudy.synthesizers import DEFAULT, synthesizer
     from understudy.synthesizers.given import given_condition
     from understudy.synthesizers.handover import Release
+    from understudy.synthesizers.margins import Margins
     from understudy.tables import Table
 
     name = method or DEFAULT
     common.only(options, name)
-    made = synthesizer(name, seed=seed or 0, progress=progress, **options.get(name, {}))
+    own = options.get(name, {})
+    made = synthesizer(name, seed=seed, progress=progress, constraints=constraints, **own)
+    made.tell = tell
     table = Table.of(train, schema)
     if given is not None:
         given_condition(given, table.schema)
-    made.fit(table)
+    if margins is not None:
+        Margins.of(margins, table.schema)
+    made.fit(table, ledger=ledger)
     try:
-        return Release.of_rows(made, rows, given=given, train=table)
+        return Release.of_rows(made, rows, given=given, margins=margins, train=table)
     except OptionError as error:  # TRAIN has the values, so it is the method that never shows them
         raise OptionError(
             f"{error.message} in what {name} makes: too rare", hint=error.hint
@@ -175,14 +264,17 @@ def _partial(
     keep: tuple[str, ...],
     where: str | None,
     train_on: Path | None,
+    constraints: tuple[str, ...],
 ) -> "Release":
     from understudy.synthesizers.handover import Release
+    from understudy.synthesizers.holding import with_identifiers
     from understudy.synthesizers.partial import Replacement, all_but, default_method
     from understudy.tables import Table
 
     name = method or default_method()
     common.only(options, name)
     table = Table.of(train, schema)
+    table = with_identifiers(table, (*table.schema.constraints, *constraints))
     made = Replacement.of(
         table,
         replace or all_but(keep, table.schema),
@@ -210,10 +302,21 @@ def _say(
         common.say(f"wrote {note}: how it was made, how to analyse it", quiet=quiet)
     if save is not None:
         common.say(f"wrote {save}, which contains {card.file}", quiet=quiet)
-    for sentence in getattr(release.made.method, "notes_", ()):
+    for sentence in (*release.made.notes_, *getattr(release.made.method, "notes_", ())):
         common.say(sentence, quiet=quiet)
     for column in release.left_out:
-        common.say(f"left out: {column.name} ({column.kind}: {column.why})", quiet=quiet)
+        why = f": {column.why}" if column.why else ""
+        common.say(f"left out: {column.name} ({column.kind}{why})", quiet=quiet)
+
+
+def _say_spent(release: "Release", ledger: Path | None, quiet: bool) -> None:
+    from understudy.synthesizers.budget import NEIGHBOURS
+
+    spent, steps = release.marker.epsilon, release.made.spending_ or ()
+    text = f"epsilon {spent:g} was spent in {len(steps)} steps (neighbours: {NEIGHBOURS})"
+    common.say(text, quiet=quiet)
+    if ledger is not None:
+        common.say(f"{ledger}: {release.made.ledger_}", quiet=quiet)
 
 
 def given_values(texts: Iterable[str]) -> dict[str, str | None] | None:

@@ -1,6 +1,5 @@
 """Folders that appear whole or not at all, that overwrite nothing, and one run at a time."""
 
-import fcntl
 import itertools
 import os
 import shutil
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from understudy.errors import DataError, OptionError
 from understudy.tables import OWNER
+from understudy.tables.locks import locked
 
 HALF = ".understudy-"  # what files are called until they are in their place
 MARK = f"{HALF}copy"  # stands in a folder that was made for copying
@@ -56,33 +56,14 @@ def alone(*folders: Path) -> Iterator[None]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    file = folder.parent / f"{HALF}{folder.name}.lock"
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(file, os.O_RDWR | os.O_CREAT, OWNER)
-    except OSError as error:
-        raise _cannot_make(folder, error) from error
-    try:
-        if not _taken(handle, file):
-            raise DataError(
-                f"{folder}: another run is at work on it",
-                hint="wait until it has ended, or name another folder (--out)",
-            )
+    with ExitStack() as stack:
         try:
-            yield
-        finally:
-            file.unlink(missing_ok=True)
-    finally:
-        os.close(handle)
-
-
-def _taken(handle: int, file: Path) -> bool:
-    """Take a lock if it is free; one whose file is gone was another run's, which has just ended."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return file.exists() and os.path.samestat(os.fstat(handle), file.stat())
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            hint = "wait until it has ended, or name another folder (--out)"
+            stack.enter_context(locked(folder, hint=hint))
+        except OSError as error:
+            raise _cannot_make(folder, error) from error
+        yield
 
 
 def make(folder: Path) -> None:

@@ -60,6 +60,7 @@ def release(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     schema: Any = None,
     seed: int | None = None,
+    ledger: str | Path | None = None,
     steward_out: str | Path | None = None,
     allow_inconclusive: bool = False,
     restart: bool = False,
@@ -90,7 +91,9 @@ def release(
     schema : Schema or path, optional
     seed : int, optional
         Drawn, and kept in the steward's folder, if not given: with a known seed, anybody could
-        confirm a guessed table by making the release again.
+        confirm a guessed table by making the release again. It never draws noise under epsilon.
+    ledger : path, optional
+        Where what the method spends under epsilon is added up, before any noise is drawn.
     steward_out : path, optional
         The steward's folder; ``out`` with ``-steward`` behind its name if not given.
     allow_inconclusive : bool
@@ -150,7 +153,7 @@ def release(
             with _nothing_in_vain(unfinished):
                 work = _begin(unfinished, plan, taken)
                 del taken  # from here on the halves are read from their files
-                stages.synthesize(work, progress)
+                stages.synthesize(work, progress, ledger)
                 stages.judge(work, progress)
                 folders.tidy(unfinished)
                 folders.for_owner(unfinished)

@@ -16,7 +16,8 @@ from understudy.comparison import Progress
 from understudy.measures import MEASURES
 from understudy.release import words
 from understudy.schema import Schema
-from understudy.synthesizers import SYNTHESIZERS, synthesizer
+from understudy.synthesizers import SYNTHESIZERS, load, synthesizer
+from understudy.synthesizers.claims import claimed
 from understudy.synthesizers.handover import Release, note_for
 from understudy.synthesizers.readme import readme
 from understudy.tables import (
@@ -92,7 +93,7 @@ def split(work: Work, train: pl.DataFrame, holdout: pl.DataFrame) -> None:
             write_batches([frame], files.add(path), like=path)
 
 
-def synthesize(work: Work, progress: Progress) -> None:
+def synthesize(work: Work, progress: Progress, ledger: str | Path | None = None) -> None:
     """Fit the method to the training part, and write the model and the synthetic files."""
     wanted = (work.model, *work.synthetic, work.note)
     if all(path.is_file() for path in wanted if path is not None):
@@ -101,7 +102,10 @@ def synthesize(work: Work, progress: Progress) -> None:
     work.candidate.mkdir(exist_ok=True)
     method = work.plan["method"]
     options = work.plan["options"].get(method, {})
-    made = synthesizer(method, seed=work.plan["seed"], progress=progress, **options).fit(train)
+    made = synthesizer(method, progress=progress, **options)
+    if claimed(made.method) is None:  # noise is drawn anew: a plan's seed could draw it again
+        made.seed = work.plan["seed"]
+    made.fit(train, ledger=ledger)
     release = Release.of_rows(made, work.plan["rows"], train=train)
     release.write(work.synthetic, note=work.note, save=work.model)
 
@@ -179,7 +183,8 @@ def _write_candidate(work: Work, result: Assessment, outcome: str) -> None:
     )
     method = work.plan["method"]
     made = synthesizer(method, **work.plan["options"].get(method, {}))
-    told = readme(marker, made.method.card, proper=made.is_proper)
+    spending = () if marker.epsilon is None else load(work.model).spending_ or ()
+    told = readme(marker, made.method.card, proper=made.is_proper, spending=spending)
     text = words.handover(told, outcome, result.verdicts, **_rows(result))
     for path in (work.note, work.candidate / "README.md"):
         if path is not None:

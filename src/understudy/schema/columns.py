@@ -140,6 +140,8 @@ class Schema:
         The order in which sequential methods draw the columns; empty: the order of the table.
     rules : tuple of str
         What a column always is, such as ``spouse_age is missing where marital == 'single'``.
+    constraints : tuple of str
+        What every synthetic row meets, whatever the method, such as ``start <= end``.
 
     Examples
     --------
@@ -151,6 +153,7 @@ class Schema:
     columns: tuple[Column, ...]
     visit: tuple[str, ...] | Literal["learnt"] = ()
     rules: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         seen: set[str] = set()

@@ -19,7 +19,9 @@ levels: the values of a category; in a number or a date, the words that stand am
 inferred: the facts that were read off the data. Once you have checked or changed a fact, delete
 its name from this list: it is then declared by you, and free under differential privacy.
 For sequential methods: method and predictors of a column; above the columns, visit = ["a", "b"]
-(or "learnt") is the order of drawing, and rules = ["a is missing where b == 'x'"]."""
+(or "learnt") is the order of drawing, and rules = ["a is missing where b == 'x'"].
+For every method, above the columns: constraints = ["start <= end", "18 <= age <= 99",
+"positive income", "together city, country", "unique id"]."""
 TYPES: dict[str, type] = {
     "name": str,
     "kind": str,
@@ -36,7 +38,7 @@ TYPES: dict[str, type] = {
     "method": str,
     "predictors": list,
 }
-TOP = ("version", "visit", "rules", "column")
+TOP = ("version", "visit", "rules", "constraints", "column")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -53,7 +55,7 @@ def dumps(schema: Schema) -> str:
     for line in HEADER.splitlines():
         document.add(tomlkit.comment(line))
     document.add("version", tomlkit.item(VERSION))
-    for key in ("visit", "rules"):
+    for key in ("visit", "rules", "constraints"):
         value = getattr(schema, key)
         if value:
             document.add(key, tomlkit.item(value if isinstance(value, str) else list(value)))
@@ -123,7 +125,10 @@ def loads(text: str, *, name: str = "schema") -> Schema:
             column.predictors or (), known, f"{name}: the predictors of column '{column.name}'"
         )
     rules = _texts(data.get("rules", []), "rules", "rules = [\"a is 0 where b == 'x'\"]", name)
-    return Schema(made, visit, rules)
+    constraints = _texts(
+        data.get("constraints", []), "constraints", 'constraints = ["start <= end"]', name
+    )
+    return Schema(made, visit, rules, constraints)
 
 
 def _texts(value: Any, key: str, hint: str, file: str) -> tuple[str, ...]:

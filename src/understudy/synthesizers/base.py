@@ -1,7 +1,9 @@
 """Synthesizer: fits a table and samples tables like it, whatever the method inside."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
@@ -12,14 +14,15 @@ import polars as pl
 from understudy._version import __version__
 from understudy.comparison import Progress, silent, stream
 from understudy.errors import DataError, OptionError, UnderstudyError
-from understudy.schema import Column, Schema, dumps, loads
+from understudy.schema import Schema, dumps, loads
+from understudy.synthesizers import claims
+from understudy.synthesizers.budget import Step
+from understudy.synthesizers.drawing import Drawing, complete
 from understudy.synthesizers.given import given_condition
+from understudy.synthesizers.holding import Held
+from understudy.synthesizers.margins import Margins
 from understudy.synthesizers.model_file import State, read_model, write_model
-from understudy.tables import Condition, Table, whole_file
-
-BATCH = 100_000
-FIRST_DRAW = 1_000
-RAREST = 1_000
+from understudy.tables import Table, whole_file
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,9 @@ class Method(Protocol):
     replace single columns; one with an option ``proper`` is fitted anew for each replicate. One
     with ``emitted(schema)`` gives the schema of what it makes, without the bounds and levels that
     it never emits; that one goes into the model file. ``notes_`` are sentences for the user.
+
+    One that can claim an epsilon has an option ``epsilon``; a fit under it leaves ``spending_``,
+    the steps of its budget, and ``rows_``, a noisy number of rows (see ``claims.Claims``).
     """
 
     card: ClassVar[MethodCard]
@@ -68,9 +74,18 @@ class Method(Protocol):
         """Take what was saved."""
 
 
+def warn(text: str) -> None:
+    """Tell a caller of ``Synthesizer.fit``."""
+    warnings.warn(text, stacklevel=4)
+
+
 @dataclass
 class Synthesizer:
     """A method with its seed, in the caller's own kind of frame.
+
+    No seed is 0, but under epsilon: noise then comes from a generator that nobody can make again.
+    A seed that is given nevertheless draws the noise, with a warning (by ``tell``), and nothing
+    that is saved or sampled depends on it otherwise.
 
     Examples
     --------
@@ -81,24 +96,100 @@ class Synthesizer:
     """
 
     method: Method
-    seed: int = 0
+    seed: int | None = None
     progress: Progress = silent
+    constraints: Sequence[str] = ()
+    tell: Callable[[str], None] = field(default=warn, repr=False)
     schema_: Schema | None = field(default=None, init=False)
     give_back_: Any = field(default=None, init=False, repr=False)
     rows_: int = field(default=0, init=False)
+    held_: Held = field(init=False, repr=False)
+    inner_: Schema = field(init=False, repr=False)
+    notes_: list[str] = field(default_factory=list, init=False, repr=False)
+    spending_: tuple[Step, ...] | None = field(default=None, init=False, repr=False)
+    ledger_: str = field(default="", init=False, repr=False)
+    is_loaded_: bool = field(default=False, init=False, repr=False)
 
-    def fit(self, train: Any, *, schema: Any = None, replicate: int = 0) -> Self:
+    def fit(
+        self,
+        train: Any,
+        *,
+        schema: Any = None,
+        replicate: int = 0,
+        ledger: str | Path | None = None,
+    ) -> Self:
         """Learn from a path or a frame.
 
-        A method that draws its own model (proper synthesis) draws another for each replicate.
+        A method that draws its own model (proper synthesis) draws another for each replicate. Under
+        epsilon, a ledger is a file in which the fit is entered before any noise is drawn.
         """
         table = Table.of(train, schema, name="training table").with_rows()
+        epsilon, self.is_loaded_ = claims.claimed(self.method), False
+        if epsilon is not None:
+            table = claims.without_reasons(table)
+        texts, keep = (*table.schema.constraints, *self.constraints), self._kept
+        held, inner = Held.fit(table, texts, keep=keep, reads=epsilon is None)
+        self.notes_ = held.notes(table) if epsilon is None else []
+        entered = claims.spending(table, self.method.card.name, epsilon or 0.0, ledger)
+        self.held_, table = held, inner
+        if epsilon is not None:
+            return self._fit_under(epsilon, table, replicate, entered)
+        if ledger is not None:
+            raise OptionError(
+                f"a ledger, but {self.method.card.name} spends no epsilon", hint="leave it out"
+            )
         rng = self._stream("fit", *([str(replicate)] if replicate else []))
         self.method.fit(table, rng, self.progress)
-        emitted = getattr(self.method, "emitted", None)
-        self.schema_ = table.schema if emitted is None else emitted(table.schema)
+        self.schema_, self.spending_ = self._emitted(table), None
         self.give_back_, self.rows_ = table.give_back, table.height
         return self
+
+    def _fit_under(
+        self,
+        epsilon: float,
+        table: Table,
+        replicate: int,
+        entered: AbstractContextManager[claims.Account],
+    ) -> Self:
+        """Fit under epsilon: what is learnt outside the budget is nothing but declared facts."""
+        if replicate:
+            raise OptionError(
+                f"another fit would spend epsilon {epsilon:g} again",
+                hint="draw all replicates from one model, which costs nothing more",
+            )
+        for text in claims.cautions(epsilon, seeded=self.seed is not None):
+            self.tell(text)
+        rng = claims.hidden_generator() if self.seed is None else self._stream("fit")
+        with entered as account:
+            self.method.fit(table, rng, self.progress)
+            learnt = claims.learnt(self.method)
+            account.steps = tuple(learnt.spending_)
+            emitted = self._emitted(table)
+            claims.check_declared(emitted)
+            claims.check_declared(self.inner_)
+        claims.spent_of(account.steps, epsilon)
+        self.schema_ = emitted
+        self.give_back_, self.rows_ = table.give_back, max(int(learnt.rows_), 0)
+        self.spending_, self.ledger_ = tuple(account.steps), account.said
+        return self
+
+    def _emitted(self, table: Table) -> Schema:
+        emitted = getattr(self.method, "emitted", None)
+        self.inner_ = table.schema if emitted is None else emitted(table.schema)
+        self.held_ = self.held_.shown(self.inner_)
+        return self.held_.fitted
+
+    @property
+    def _kept(self) -> tuple[str, ...]:
+        return tuple(getattr(self.method, "keep", ()))
+
+    @property
+    def epsilon_spent(self) -> float | None:
+        """What the fit spent, one row added or removed; none if the method claims no epsilon."""
+        epsilon = claims.claimed(self.method)
+        if self.spending_ is None or epsilon is None:
+            return None
+        return claims.spent_of(self.spending_, epsilon)
 
     def sample(
         self,
@@ -106,14 +197,16 @@ class Synthesizer:
         *,
         replicate: int = 0,
         given: Mapping[str, Any] | None = None,
+        margins: Mapping[str, Mapping[Any, float]] | None = None,
     ) -> Any:
         """Make synthetic rows, as many as training has if no number is given.
 
         The same seed and replicate give the same rows; replicates differ. With ``given``, such
-        as ``{"sex": "F"}``, only rows that have these values are kept.
+        as ``{"sex": "F"}``, only rows that have these values are kept. With ``margins``, such as
+        ``{"sex": {"F": 0.5, "M": 0.5}}``, values have these shares of the rows.
         """
-        made = pl.concat(list(self.batches(rows, replicate=replicate, given=given)))
-        return self.give_back_(made)
+        made = self.batches(rows, replicate=replicate, given=given, margins=margins)
+        return self.give_back_(pl.concat(list(made)))
 
     def batches(
         self,
@@ -121,6 +214,7 @@ class Synthesizer:
         *,
         replicate: int = 0,
         given: Mapping[str, Any] | None = None,
+        margins: Mapping[str, Mapping[Any, float]] | None = None,
     ) -> Iterator[pl.DataFrame]:
         """Make synthetic rows in polars frames of at most 100,000, each from its own stream.
 
@@ -130,47 +224,39 @@ class Synthesizer:
         rows = self.rows_ if rows is None else rows
         if rows < 0:
             raise OptionError(f"rows = {rows}", hint="ask for 0 rows or more")
-        if given is None:
-            return self._all(rows, replicate)
-        return self._matching(rows, replicate, given_condition(given, schema))
+        drawing = Drawing(
+            lambda size, number: self._draw(size, replicate, number),
+            self.held_,
+            self.progress,
+            lambda batch: self._sampling("margins", str(replicate), str(batch)),
+            None if given is None else given_condition(given, schema),
+        )
+        return drawing.rows(rows, None if margins is None else Margins.of(margins, schema))
 
-    def _all(self, rows: int, replicate: int) -> Iterator[pl.DataFrame]:
-        for number, start in enumerate(range(0, max(rows, 1), BATCH)):
-            self.progress("sampling", start, rows)
-            yield self._draw(min(BATCH, rows - start), replicate, number)
-
-    def _matching(self, rows: int, replicate: int, condition: Condition) -> Iterator[pl.DataFrame]:
-        """Draw, and keep the rows that match; give up where they are too rare."""
-        found = drawn = number = 0
-        size = min(max(rows, FIRST_DRAW), BATCH)
-        while True:
-            self.progress("sampling", found, rows)
-            made = self._draw(size, replicate, number)
-            match = made.filter(condition.mask(Table(made, self.fitted)))
-            drawn, number = drawn + size, number + 1
-            if match.height or number == 1:
-                yield match.head(rows - found)
-            found += match.height
-            if found >= rows:
-                return
-            if drawn >= BATCH and found * RAREST < drawn:
-                raise OptionError(
-                    f"given {condition}: {found:,} of {drawn:,} rows drawn match, too few to go on",
-                    hint=f"ask for no more than {found} rows, or give less"
-                    if found
-                    else "give less: a combination that rare is hardly ever made",
-                )
-            need = (rows - found) * drawn // found if found else BATCH
-            size = min(max(need, FIRST_DRAW), BATCH)
+    def complete(self, kept: Table, replicate: int = 0) -> pl.DataFrame:
+        """Draw the columns that the method does not keep for the rows of a table."""
+        rng = self._sampling("complete", str(replicate))
+        method: Any = self.method
+        return complete(
+            lambda rows: method.complete(dataclasses.replace(kept, frame=rows), rng),
+            kept.frame,
+            self.held_,
+        )
 
     def _draw(self, rows: int, replicate: int, number: int) -> pl.DataFrame:
-        rng = self._stream("sample", str(replicate), *([str(number)] if number else []))
-        schema = self.fitted
-        made = self.method.sample(rows, rng).select(schema.modelled)
-        return made.with_columns(one_type(made[name], schema[name]) for name in made.columns)
+        rng = self._sampling("sample", str(replicate), *([str(number)] if number else []))
+        return self.method.sample(rows, rng).select(self.inner_.modelled)
+
+    def _sampling(self, *names: str) -> np.random.Generator:
+        return stream(self._sampling_seed, self.method.card.name, *names)
 
     def _stream(self, *names: str) -> np.random.Generator:
-        return stream(self.seed, self.method.card.name, *names)
+        return stream(self.seed or 0, self.method.card.name, *names)
+
+    @property
+    def _sampling_seed(self) -> int:
+        """The seed of what is sampled, never that of noise."""
+        return 0 if self.spending_ is not None and not self.is_loaded_ else self.seed or 0
 
     @property
     def is_proper(self) -> bool:
@@ -196,11 +282,17 @@ class Synthesizer:
             "method": self.method.card.name,
             "contains": self.method.card.file,
             "options": options_given(self.method),
-            "seed": self.seed,
+            "seed": self._sampling_seed,
             "rows": self.rows_,
             "schema": dumps(self.fitted),
         }
-        write_model(file, head, self.method.state())
+        if self.fitted.constraints:
+            head |= {"inner": dumps(self.inner_), "held": self.held_.to_dict()}
+        if self.spending_ is not None:
+            head["spending"] = [step.to_dict() for step in self.spending_]
+        state = self.method.state()
+        frames = {**state.frames, **self.held_.frames()}
+        write_model(file, head, dataclasses.replace(state, frames=frames))
 
 
 def options_given(method: Method) -> dict[str, Any]:
@@ -209,19 +301,7 @@ def options_given(method: Method) -> dict[str, Any]:
     return {f.name: getattr(method, f.name) for f in fields if f.init}
 
 
-def one_type(series: pl.Series, column: Column) -> pl.Series:
-    """Store a column in one way, whether or not words or huge numbers happen to be among it."""
-    if not (column.is_numeric and series.dtype.is_numeric()):
-        return series
-    if set(column.levels) - {"inf", "-inf"}:
-        return series.cast(pl.String)
-    if series.dtype == pl.Int64 and column.bounds is not None:
-        huge = max(-column.bounds[0], column.bounds[1]) >= 2**63
-        return series.cast(pl.Int128) if huge else series
-    return series
-
-
-def restore(path: str | Path, methods: dict[str, type[Method]]) -> Synthesizer:
+def restore(path: str | Path, methods: Mapping[str, type[Method]]) -> Synthesizer:
     """Read a model file; its samples are polars frames."""
     document, state = read_model(Path(path))
     writer = f"it was written by understudy {document['understudy']}, this is {__version__}"
@@ -234,13 +314,18 @@ def restore(path: str | Path, methods: dict[str, type[Method]]) -> Synthesizer:
         options = {
             k: tuple(v) if isinstance(v, list) else v for k, v in document["options"].items()
         }
-        method = methods[document["method"]](**options).restore(state, schema)
+        inner = loads(document["inner"], name=str(path)) if "inner" in document else schema
+        held = Held.restore(document.get("held", {}), state.frames, schema)
+        method = methods[document["method"]](**options).restore(held.without(state), inner)
+        spending = document.get("spending")
+        steps = None if spending is None else tuple(Step.from_dict(step) for step in spending)
     except (UnderstudyError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise DataError(
             f"{path}: the model ({document['method']}) is damaged or of another version",
             hint=writer,
         ) from error
     made = Synthesizer(method, seed=document["seed"])
-    made.schema_, made.rows_ = schema, document["rows"]
+    made.schema_, made.rows_, made.spending_ = schema, document["rows"], steps
+    made.held_, made.inner_, made.is_loaded_ = held, inner, True
     made.give_back_ = lambda out: out
     return made

@@ -1,13 +1,10 @@
 """Any program as a method: it reads a training file and writes a synthetic one."""
 
-import contextlib
+import dataclasses
 import os
 import re
 import shlex
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,21 +13,21 @@ from typing import ClassVar, Self
 import numpy as np
 import polars as pl
 
-from understudy.coding import write_values
 from understudy.comparison import Progress
 from understudy.errors import DataError, OptionError
-from understudy.schema import Column, Schema, near, read_values
+from understudy.schema import Schema, near
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.model_file import State
+from understudy.synthesizers.program import Program
+from understudy.synthesizers.returned import Strange, take_in
 from understudy.tables import Table, read_file, write_file
 
 PLACES = ("train", "out", "rows", "seed")
 FORMATS = ("csv", "parquet")
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
-LAST_LINES = 5
 LARGEST_SEED = 2**31
+MOST_NOTES = 8
 EXAMPLE = "such as 'Rscript make.R {train} {out} {rows} {seed}'"
-GUARD = Path(__file__).with_name("guard.py")
 
 
 @dataclass(kw_only=True)
@@ -56,7 +53,11 @@ class Command:
     seconds: float = 600.0
     environment: dict[str, str] | None = None
     table_: Table = field(init=False, repr=False)
+    strange_: dict[tuple[str, str], list[Strange]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
+    foreign: ClassVar[bool] = True
     card: ClassVar[MethodCard] = MethodCard(
         name="command",
         title="Any program",
@@ -111,6 +112,13 @@ class Command:
         """What to call the program."""
         return Path(self.words[0]).name
 
+    @property
+    def _environment(self) -> dict[str, str] | None:
+        given = self.environment
+        if given is None:
+            return None
+        return {"PATH": os.environ.get("PATH", ""), **{k: str(given[k]) for k in given}}
+
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Keep the table: the program learns when it is run."""
         if shutil.which(self.words[0]) is None:
@@ -118,7 +126,7 @@ class Command:
                 f"command: there is no program '{self.words[0]}'",
                 hint="name its path, or one that lies on PATH",
             )
-        self.table_ = table
+        self.table_, self.strange_ = table, {}
         return self
 
     def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
@@ -131,86 +139,40 @@ class Command:
             write_file(self.table_.modelled, train)
             places = {"train": train, "out": out, "rows": rows, "seed": seed}
             words = [PLACEHOLDER.sub(lambda m: str(places[m[1]]), word) for word in self.words]
-            self._run(words, Path(folder) / "said")
+            program = Program(
+                self.program,
+                words,
+                self.seconds,
+                self._environment,
+                more="allow more with command.seconds",
+            )
+            program.run(Path(folder) / "said")
             if not out.is_file():
                 raise DataError(f"{self.program} ended and wrote no table", hint="write to {out}")
             return self._read(out, rows)
 
-    def _run(self, words: list[str], said: Path) -> None:
-        given = self.environment
-        environment = None
-        if given is not None:
-            environment = {"PATH": os.environ.get("PATH", ""), **{k: str(given[k]) for k in given}}
-        with said.open("wb") as heard:
-            # the guard ends the program when this process is killed: its pipe closes then
-            guard = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(GUARD), *words],
-                stdin=subprocess.PIPE,
-                stdout=heard,
-                stderr=subprocess.STDOUT,
-                env=environment,
-                start_new_session=True,
-            )
-            try:
-                status = guard.wait(self.seconds)
-            except subprocess.TimeoutExpired:
-                raise DataError(
-                    f"{self.program} did not finish within {self.seconds:g} seconds and was "
-                    f"stopped{_last_lines(said)}",
-                    hint="allow more with command.seconds",
-                ) from None
-            finally:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(guard.pid, signal.SIGKILL)
-                guard.wait()
-                if guard.stdin is not None:
-                    guard.stdin.close()
-        if status:
-            raise DataError(
-                f"{self.program} ended with exit status {status}{_last_lines(said)}",
-                hint="run it by hand on a small table",
-            )
-
     def _read(self, out: Path, rows: int) -> pl.DataFrame:
         """Read the table, and refuse what does not fit the schema."""
-        schema = self.table_.schema
         try:
             frame = read_file(out)
         except DataError as error:
             told = error.message.replace(str(out), "its table")
             raise DataError(f"{self.program}: {told}", hint=error.hint) from error
-        for name in schema.modelled:
-            if name not in frame.columns:
-                raise DataError(
-                    f"{self.program}: the column '{name}' is missing in its table",
-                    hint=near(name, frame.columns),
-                )
-        for name in frame.columns:
-            if name not in schema.modelled:
-                raise DataError(
-                    f"{self.program}: the column '{name}' of its table is not in training",
-                    hint=near(name, schema.modelled),
-                )
-        if frame.height != rows:
-            raise DataError(
-                f"{self.program} gave {frame.height:,} rows, and {rows:,} were asked for",
-                hint="{rows} in the command stands for their number",
-            )
-        return pl.DataFrame([self._stored(frame[name], schema[name]) for name in schema.modelled])
+        made, strange = take_in(frame, self.table_.schema, rows, self.program)
+        for found in strange:
+            self.strange_.setdefault((found.column, found.what), []).append(found)
+        return made
 
-    def _stored(self, series: pl.Series, column: Column) -> pl.Series:
-        """Store a column as the schema says; a number that is none is refused."""
-        values = read_values(series, column)
-        if column.is_numeric:
-            known = values.labels.is_in([*column.levels, "inf", "-inf"])
-            strange = values.labels.filter(~known.fill_null(True))
-            if len(strange):
-                raise DataError(
-                    f"{self.program}: the column '{column.name}' of its table holds "
-                    f"{len(strange):,} values that are no {column.kind} ('{strange[0][:40]}')",
-                    hint="write the values as in the training file",
-                )
-        return write_values(values, column).alias(column.name)
+    @property
+    def notes_(self) -> tuple[str, ...]:
+        """What is strange about the tables that the program made, so far."""
+        told = []
+        for found in self.strange_.values():
+            many = sum(one.many for one in found)
+            told.append(f"{self.program}: {dataclasses.replace(found[0], many=many)}")
+        if len(told) > MOST_NOTES:
+            told[MOST_NOTES:] = [f"{self.program}: and {len(told) - MOST_NOTES} more such columns"]
+        return tuple(told)
 
     def state(self) -> State:
         """Refuse: what the program learnt is not known."""
@@ -222,9 +184,3 @@ class Command:
     def restore(self, state: State, schema: Schema) -> Self:
         """Refuse, as no such file is written."""
         raise OptionError("command: there are no model files", hint="run the command again")
-
-
-def _last_lines(said: Path) -> str:
-    lines = said.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    told = "".join(f"\n  {line[:200]}" for line in lines[-LAST_LINES:])
-    return f"; it said:{told}" if told else ""

@@ -1,5 +1,6 @@
 """Controls: methods whose faults are known, against which everything else is judged."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -20,9 +21,18 @@ HOLDS_ROWS = "every training row, as it is"
 
 @dataclass
 class _Rows:
-    """Keeps the training rows."""
+    """Keeps the training rows.
 
+    Parameters
+    ----------
+    keep : list of names
+        Columns that are kept as they are, in partial synthesis.
+    """
+
+    keep: Sequence[str] = field(default=(), kw_only=True, repr=False)
     rows_: pl.DataFrame = field(init=False, repr=False)
+
+    card: ClassVar[MethodCard]
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Keep the rows."""
@@ -50,7 +60,31 @@ class _Rows:
         return made
 
     def _draw(self, rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        if self.keep:
+            raise OptionError(
+                f"{self.card.name}: the columns that are kept ({', '.join(self.keep)}) need rows",
+                hint="complete the rows of a table, or keep no column",
+            )
         return rng.integers(0, self.rows_.height, rows)
+
+    def _alike(self, kept: Table, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Find for each row a training row with the same kept values; any, where there is none."""
+        whole = Table(self.rows_.select(self.keep), kept.schema)
+        both = pl.concat([MemorySource(whole).rows(), MemorySource(kept).rows()])
+        group = both.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy().astype(int)
+        own, asked = group[: whole.height], group[whole.height :]
+        order = rng.permutation(whole.height)
+        order = order[np.argsort(own[order], kind="stable")]
+        begin, end = (np.searchsorted(own[order], asked, side) for side in ("left", "right"))
+        pick = begin + (rng.random(len(asked)) * (end - begin)).astype(np.int64)
+        anyone = rng.integers(0, whole.height, len(asked))
+        found = order[np.minimum(pick, whole.height - 1)]
+        return np.where(end > begin, found, anyone)
+
+    def _completed(self, kept: Table, drawn: dict[str, pl.Series]) -> pl.DataFrame:
+        """Put kept columns and drawn ones together."""
+        made = {**drawn, **{name: kept.frame[name] for name in self.keep}}
+        return pl.DataFrame(made).select(self.rows_.columns)
 
 
 @dataclass
@@ -70,6 +104,10 @@ class Bootstrap(_Rows):
     def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
         """Copy rows."""
         return self.rows_[self._draw(rows, rng)]
+
+    def complete(self, kept: Table, rng: np.random.Generator) -> pl.DataFrame:
+        """Copy the other columns of a training row with the same kept values."""
+        return self._completed(kept, self.rows_[self._alike(kept, rng)].to_dict())
 
     def log_likelihood(self, rows: Table) -> NDArray[np.float64]:
         """Give the log of each row's chance."""
@@ -99,6 +137,12 @@ class Independent(_Rows):
     def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
         """Draw each column by itself."""
         return pl.DataFrame({s.name: s[self._draw(rows, rng)] for s in self.rows_})
+
+    def complete(self, kept: Table, rng: np.random.Generator) -> pl.DataFrame:
+        """Draw each other column by itself, whatever is kept."""
+        height = self.rows_.height
+        others = {s.name: s[rng.integers(0, height, kept.height)] for s in self.rows_}
+        return self._completed(kept, others)
 
     def log_likelihood(self, rows: Table) -> NDArray[np.float64]:
         """Give the log of each row's chance."""
@@ -134,12 +178,18 @@ class Flip(_Rows):
 
     def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
         """Copy rows, then replace values by those of other records."""
-        drawn, height = self._draw(rows, rng), self.rows_.height
-        columns = {}
+        return pl.DataFrame(self._flipped(self._draw(rows, rng), rng))
+
+    def complete(self, kept: Table, rng: np.random.Generator) -> pl.DataFrame:
+        """Copy a training row with the same kept values, then replace its other values."""
+        return self._completed(kept, self._flipped(self._alike(kept, rng), rng))
+
+    def _flipped(self, drawn: NDArray[np.int64], rng: np.random.Generator) -> dict[str, pl.Series]:
+        rows, height, columns = len(drawn), self.rows_.height, {}
         for series in self.rows_:
             other = (drawn + rng.integers(1, max(height, 2), rows)) % height
             columns[series.name] = series[np.where(rng.random(rows) < self.p, other, drawn)]
-        return pl.DataFrame(columns)
+        return columns
 
 
 @dataclass

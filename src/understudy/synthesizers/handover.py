@@ -11,6 +11,7 @@ from understudy.errors import OptionError
 from understudy.schema import Column
 from understudy.synthesizers.base import Synthesizer
 from understudy.synthesizers.given import given_condition
+from understudy.synthesizers.margins import Margins
 from understudy.synthesizers.partial import Replacement
 from understudy.synthesizers.readme import readme
 from understudy.tables import Marker, Table, WholeFiles, format_of, sidecar, write_batches
@@ -35,6 +36,7 @@ class Release:
         rows: int | None = None,
         *,
         given: Mapping[str, Any] | None = None,
+        margins: Mapping[str, Mapping[Any, float]] | None = None,
         train: Table | None = None,
     ) -> "Release":
         """Take whole rows from a fitted synthesizer.
@@ -44,16 +46,25 @@ class Release:
         """
         schema = made.fitted
         shown = None if given is None else str(given_condition(given, schema))
+        shares = None if margins is None else str(Margins.of(margins, schema))
 
         def batches(number: int) -> Iterator[pl.DataFrame]:
             if number and train is not None and made.is_proper:
                 made.fit(train, replicate=number)
-            return made.batches(rows, replicate=number, given=given)
+            return made.batches(rows, replicate=number, given=given, margins=margins)
 
         count = made.rows_ if rows is None else rows
-        marker = Marker(made.method.card.name, count, given=shown)
+        epsilon = made.epsilon_spent
+        marker = Marker(
+            made.method.card.name,
+            count,
+            given=shown,
+            margins=shares,
+            constraints=schema.constraints,
+            epsilon=epsilon,
+        )
         shared = made.is_proper and train is None
-        return cls(made, marker, batches, schema.left_out, shares_one_draw=shared)
+        return cls(made, marker, batches, made.held_.left_out, shares_one_draw=shared)
 
     @classmethod
     def of_replacement(cls, made: Replacement) -> "Release":
@@ -66,8 +77,9 @@ class Release:
             aligned=True,
             replaced=made.columns,
             where=None if made.where is None else str(made.where),
+            constraints=real.schema.constraints,
         )
-        left_out = tuple(c for c in real.schema.left_out if c.name in real.frame.columns)
+        left_out = tuple(c for c in made.held.left_out if c.name in real.frame.columns)
         return cls(made.made, marker, lambda n: [made.table(n)], left_out, made.learnt_elsewhere)
 
     def write(
@@ -98,6 +110,7 @@ class Release:
                     method.card,
                     proper=self.made.is_proper,
                     learnt_elsewhere=self.learnt_elsewhere,
+                    spending=self.made.spending_ or (),
                 )
                 files.add(note).write_text(text, encoding="utf-8")
 

@@ -3,17 +3,18 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, cast
+from typing import Any, Protocol, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Progress, silent, stream
+from understudy.comparison import Progress, silent
 from understudy.errors import DataError, OptionError
 from understudy.schema import Schema, near
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS, options_of, synthesizer
 from understudy.synthesizers.base import Synthesizer
+from understudy.synthesizers.holding import Held, with_identifiers
 from understudy.tables import Condition, Table
 
 FALLBACK = "cart"
@@ -48,6 +49,7 @@ def replace(
     schema: Any = None,
     seed: int = 0,
     progress: Progress = silent,
+    constraints: Sequence[str] = (),
     **options: Any,
 ) -> Any:
     """Draw columns of a table anew, given its other columns; row i stays the same person.
@@ -68,6 +70,9 @@ def replace(
         As in ``synthesizer``; the method must be able to complete records.
     replicates : int, optional
         How many tables; without it, one table and no list.
+    constraints : list of str, optional
+        What every record meets, such as ``"start <= end"``, beside those of the schema. The model
+        learns from records that meet them, and a record that breaks one is drawn again.
 
     Examples
     --------
@@ -86,6 +91,7 @@ def replace(
         schema=schema,
         seed=seed,
         progress=progress,
+        constraints=constraints,
         options=options,
     )
     tables = [made.real.give_back(made.table(number)) for number in range(replicates or 1)]
@@ -97,7 +103,8 @@ def able(name: str) -> str:
     if name in SYNTHESIZERS and not can_complete(name):
         others = [other for other in SYNTHESIZERS if can_complete(other)]
         raise OptionError(
-            f"the method '{name}' cannot replace single columns", hint=f"use {', '.join(others)}"
+            f"the method '{name}' cannot keep some columns and replace others",
+            hint=f"use {', '.join(others)}",
         )
     return name
 
@@ -112,6 +119,7 @@ class Replacement:
     chosen: NDArray[np.bool_]
     train: Table
     made: Synthesizer
+    held: Held
     learnt_elsewhere: bool = False
     fitted_: int | None = None
 
@@ -127,15 +135,22 @@ class Replacement:
         schema: Any = None,
         seed: int = 0,
         progress: Progress = silent,
+        constraints: Sequence[str] = (),
         options: Mapping[str, Any] | None = None,
     ) -> Self:
         """Check what is asked for, before any work is done."""
-        name = able(method or default_method())
-        given = dict(options or {})
+        name, given = method or default_method(), dict(options or {})
         if "keep" in given:
             raise OptionError(f"{name}: keep is what is not replaced", hint="leave it out")
+        if given.get("epsilon") is not None:
+            raise OptionError(
+                "epsilon holds for whole rows only: the columns that are kept are real values",
+                hint="replace no single columns, or leave epsilon out",
+            )
+        able(name)
         condition = Condition.parse(where) if isinstance(where, str) else where
         table = Table.of(real, schema, name="training table").with_rows()
+        table = with_identifiers(table, (*table.schema.constraints, *constraints))
         names = check_columns(columns, table.schema)
         kept = tuple(n for n in table.schema.modelled if n not in names)
         made = synthesizer(name, seed=seed, progress=progress, **{**given, "keep": kept})
@@ -143,11 +158,22 @@ class Replacement:
         if train_on is not None:
             source = Table.of(train_on, table.schema, name="table to learn from").with_rows()
         columns_in_order = tuple(table.schema[n] for n in (*kept, *names))
-        ordered = dataclasses.replace(table.schema, columns=columns_in_order, visit=())
-        rows = source.frame.filter(_chosen(source, condition)).select(ordered.names)
+        held = Held.fit(table, table.schema.constraints, keep=kept)[0]
+        ordered = dataclasses.replace(
+            table.schema, columns=columns_in_order, visit=(), constraints=held.texts
+        )
+        learns = _chosen(source, condition) & held.met(source)
+        if not learns.any():
+            raise DataError(
+                f"{source.name}: no record to learn from meets all constraints",
+                hint="drop one of them, or correct the records",
+            )
+        rows = source.frame.filter(learns).select(ordered.names)
         train = Table(rows, ordered, source.name)
         chosen = _chosen(table, condition)
-        return cls(table, names, condition, chosen, train, made, train_on is not None)
+        whole = cls(table, names, condition, chosen, train, made, held, train_on is not None)
+        whole._refuse_what_stays()
+        return whole
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -160,17 +186,31 @@ class Replacement:
         schema = self.train.schema
         rows = self.real.frame.filter(self.chosen).select(self.kept)
         kept = Table(rows, Schema(tuple(schema[n] for n in self.kept)), self.real.name)
-        rng = stream(self.made.seed, self.made.method.card.name, "complete", str(replicate))
-        drawn = cast("Completes", self.made.method).complete(kept, rng)
+        drawn = self.made.complete(kept, replicate)
         frame = self.real.modelled
         places = np.flatnonzero(self.chosen)
-        return frame.with_columns(_put(frame[name], places, drawn[name]) for name in self.columns)
+        put = [_put(frame[name], places, drawn[name]) for name in self.columns]
+        return self.held.identified(frame.with_columns(put), 0, frame.height)
+
+    def _refuse_what_stays(self) -> None:
+        """Refuse constraints that values break which nobody draws anew."""
+        for one in self.held.conditions:
+            broken = one.fails(self.real)
+            if set(one.names) & set(self.columns):
+                broken = broken & ~self.chosen
+            if broken.any():
+                raise OptionError(
+                    f"{int(broken.sum()):,} records break the constraint {one.text} in values that "
+                    "are kept",
+                    hint="replace one of its columns for them, or drop the constraint",
+                )
 
     def _fit(self, replicate: int) -> None:
         """Fit once; a method that draws its own model (proper synthesis), for each replicate."""
         wanted = replicate if self.made.is_proper else 0
         if self.fitted_ != wanted:
             self.made.fit(self.train, replicate=wanted)
+            self.made.notes_ = self.held.notes(self.real)
             self.fitted_ = wanted
 
 

@@ -1,8 +1,10 @@
 """The README beside a synthetic file: how it was made, how to analyse it, what it is not for."""
 
+import math
 from collections.abc import Sequence
 
 from understudy.synthesizers.base import MethodCard
+from understudy.synthesizers.budget import NEIGHBOURS, Step
 from understudy.tables import Marker
 
 SEVERAL = """\
@@ -32,10 +34,32 @@ themselves: intervals may still be too narrow.
 """
 
 
+EPSILON = """\
+The method spent epsilon = {epsilon:g} of differential privacy{together}: whatever is made of the
+release, no outcome is more than exp({epsilon:g}) = {factor:.3g} times as likely with a person as
+without. Two tables are neighbours here if one is the other with {neighbours}: one row is taken for
+one person, so whoever has several rows is covered less. Facts that were declared in the schema
+are taken for public and cost nothing. It was spent in these steps; the scale is that of the noise.
+"""
+OUTSIDE = """\
+- The epsilon covers these files alone. Whatever else was computed from the real table, such as an
+  assessment, comes on top, and so does every further release of it."""
+
+
+NOISE = """\
+Noise was added as well (above), and no formula here counts it: intervals are too narrow.
+"""
+
+
 def readme(
-    marker: Marker, card: MethodCard, *, proper: bool = False, learnt_elsewhere: bool = False
+    marker: Marker,
+    card: MethodCard,
+    *,
+    proper: bool = False,
+    learnt_elsewhere: bool = False,
+    spending: Sequence[Step] = (),
 ) -> str:
-    """Write the README of a file or of several replicates."""
+    """Write the README of a file or of several replicates; under epsilon, with its spending."""
     parts = [
         f"# Synthetic data: {_listed(marker.files)}",
         _what(marker),
@@ -43,8 +67,11 @@ def readme(
         f"By understudy {marker.version}, method `{marker.method}` ({card.title.lower()}). It "
         f"keeps {card.keeps}. It loses {card.loses}.",
         f"What the method claims about disclosure: {card.claim}",
+        *([] if marker.epsilon is None else _spent(marker, marker.epsilon, spending)),
         "## How to analyse it",
-        _analysis(marker, proper) + (ELSEWHERE if learnt_elsewhere else ""),
+        _analysis(marker, proper)
+        + (ELSEWHERE if learnt_elsewhere else "")
+        + ("" if marker.epsilon is None else NOISE),
         "## What it is not good for",
         _limits(marker),
         f"<!-- understudy: {marker.to_json()} -->",
@@ -68,6 +95,8 @@ def _what(marker: Marker) -> str:
         )
         if marker.given:
             text += f" Only rows with {marker.given} were kept."
+        if marker.margins:
+            text += f" Shares of the rows were set: {marker.margins}."
     else:
         names = ", ".join(f"`{name}`" for name in marker.replaced)
         whom = f" of the records with {marker.where}" if marker.where else ""
@@ -76,7 +105,22 @@ def _what(marker: Marker) -> str:
             "the other columns. All other values are real ones, and each row stands for the real "
             "person of that row."
         )
+    if marker.constraints:
+        text += f" Constraints that every row meets: {'; '.join(marker.constraints)}."
     return text + (several if marker.replicates > 1 else "")
+
+
+def _spent(marker: Marker, epsilon: float, spending: Sequence[Step]) -> list[str]:
+    together = ", all files together" if marker.replicates > 1 else ""
+    factor = math.exp(min(epsilon, 700))
+    text = EPSILON.format(epsilon=epsilon, factor=factor, together=together, neighbours=NEIGHBOURS)
+    rows = [
+        f"| {step.what.replace('|', '/')} | {step.mechanism} | {step.epsilon:.4g} | "
+        f"{step.sensitivity:.4g} | {step.scale:.4g} |"
+        for step in spending
+    ]
+    head = ["| step | mechanism | epsilon | sensitivity | scale |", "|---|---|---|---|---|"]
+    return ["## What it spent", text, "\n".join([*head, *rows])]
 
 
 def _analysis(marker: Marker, proper: bool) -> str:
@@ -102,6 +146,13 @@ def _limits(marker: Marker) -> str:
         "- That a program drew the values is no statement on what the file discloses about the "
         "people in the real table. `understudy assess` measures that.",
     ]
+    if marker.margins:
+        lines.append(
+            "- The shares that were set say nothing about the real table, nor does any total over "
+            "all rows: weight the rows back first."
+        )
     if marker.kind != "fully synthetic":
         lines.append("- The columns that were kept are real data, to be handled as such.")
+    if marker.epsilon is not None:
+        lines.append(OUTSIDE)
     return "\n".join(lines)

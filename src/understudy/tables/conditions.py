@@ -5,10 +5,11 @@ A comparison has a column on the left and a value on the right: ``==`` (or ``=``
 are joined by ``and``, ``or``, ``not`` and parentheses. A column whose name is more than letters,
 digits, dots and hyphens stands in backticks or double quotes, a text or a date in single quotes;
 a quote within is written twice. A missing value fulfils no comparison and no negated one.
+Constraints may also compare two columns, ``start <= end``, and in a row, ``18 <= age <= 99``.
 """
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from understudy.errors import DataError, OptionError
 from understudy.schema import Column, Schema, Values, near, same_level
 from understudy.schema.values import DATE_FORMATS, DATETIME_FORMATS, ZONED_FORMATS, parse_dates
 from understudy.tables import grammar
-from understudy.tables.grammar import NUMBER, ORDER, Node, Not, Test
+from understudy.tables.grammar import NUMBER, ORDER, Node, Not, Pair, Test
 from understudy.tables.table import Table
 
 Mask = NDArray[np.bool_]
@@ -48,9 +49,12 @@ class Condition:
     root: Node
 
     @classmethod
-    def parse(cls, text: str) -> "Condition":
-        """Read a condition; an error says where it stops making sense."""
-        return cls(grammar.parse(text))
+    def parse(cls, text: str, columns: Collection[str] = ()) -> "Condition":
+        """Read a condition; an error says where it stops making sense.
+
+        Two columns can be compared if names of columns are given.
+        """
+        return cls(grammar.parse(text, columns))
 
     def __str__(self) -> str:
         return str(self.root)
@@ -58,28 +62,44 @@ class Condition:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that the condition looks at."""
-        return tuple(dict.fromkeys(test.name for test in grammar.tests(self.root)))
+        both = (
+            (test.name, test.other) if isinstance(test, Pair) else (test.name,)
+            for test in grammar.tests(self.root)
+        )
+        return tuple(dict.fromkeys(name for names in both for name in names))
 
     def check(self, schema: Schema) -> None:
         """Refuse columns that do not exist and comparisons that can never be meant."""
-        for test in grammar.tests(self.root):
-            if test.name not in schema:
+        for name in self.names:
+            if name not in schema:
                 raise OptionError(
-                    f"condition {self}: there is no column '{test.name}'",
-                    hint=near(test.name, schema.names),
+                    f"condition {self}: there is no column '{name}'", hint=near(name, schema.names)
                 )
-            _sensible(test, schema[test.name])
+        for test in grammar.tests(self.root):
+            if isinstance(test, Pair):
+                _comparable(test, schema)
+            else:
+                _sensible(test, schema[test.name])
 
     def mask(self, table: Table) -> Mask:
         """Say for each row of a table whether it meets the condition."""
         self.check(table.schema)
         return _answers(self.root, table)[0]
 
+    def fails(self, table: Table) -> Mask:
+        """Say for each row whether it fails the condition; with missing values it may do neither.
+
+        What is asked for is not checked again.
+        """
+        return _answers(self.root, table)[1]
+
 
 def _answers(node: Node, table: Table) -> tuple[Mask, Mask]:
     """Say for each row whether it fulfils a condition, and whether it fails it."""
     if isinstance(node, Test):
         return _compare(node, table)
+    if isinstance(node, Pair):
+        return _compare_columns(node, table)
     if isinstance(node, Not):
         yes, no = _answers(node.part, table)
         return no, yes
@@ -95,9 +115,7 @@ def _compare(test: Test, table: Table) -> tuple[Mask, Mask]:
             hint=near(test.name, table.frame.columns),
         )
     column, values = table.schema[test.name], table.values(test.name)
-    known: Mask = values.labels.is_not_null().to_numpy()
-    if values.numbers is not None:
-        known = known | ~np.isnan(values.numbers)
+    known = _known(values)
     if test.operator == "missing":
         return ~known, known
     if test.operator in ORDER:
@@ -108,9 +126,34 @@ def _compare(test: Test, table: Table) -> tuple[Mask, Mask]:
     return (known & ~yes, yes) if test.operator == "!=" else (yes, known & ~yes)
 
 
+def _compare_columns(pair: Pair, table: Table) -> tuple[Mask, Mask]:
+    values = [table.values(name) for name in (pair.name, pair.other)]
+    columns = [table.schema[name] for name in (pair.name, pair.other)]
+    if pair.operator in ORDER:
+        left, right = (_line(side) for side in values)
+        yes = SIGNS[pair.operator](left, right)
+        return yes, ~np.isnan(left) & ~np.isnan(right) & ~yes
+    known = _known(values[0]) & _known(values[1])
+    texts = [_same(side.labels, column) for side, column in zip(values, columns, strict=True)]
+    equal: Mask = (texts[0] == texts[1]).fill_null(False).to_numpy()
+    if all(_order(column) is not None for column in columns):
+        equal = equal | (_line(values[0]) == _line(values[1]))
+    equal &= known
+    return (known & ~equal, equal) if pair.operator == "!=" else (equal, known & ~equal)
+
+
+def _known(values: Values) -> Mask:
+    known: Mask = values.labels.is_not_null().to_numpy()
+    return known if values.numbers is None else known | ~np.isnan(values.numbers)
+
+
 def _line(values: Values) -> NDArray[np.float64]:
     if values.numbers is not None:
-        return values.numbers
+        infinite = values.labels.is_in(["inf", "-inf"]).fill_null(False).to_numpy()
+        if not infinite.any():
+            return values.numbers
+        up = (values.labels == "inf").fill_null(False).to_numpy()
+        return np.where(infinite, np.where(up, np.inf, -np.inf), values.numbers)
     parsed = values.labels.str.strip_chars().cast(pl.Float64, strict=False)
     made: NDArray[np.float64] = parsed.fill_null(float("nan")).to_numpy()
     return made
@@ -180,6 +223,32 @@ def _sensible(test: Test, column: Column) -> None:
             raise refuse(f"'{value}' is not {what}", hint)
         if column.kind in ("category", "constant") and _texts([value], column)[0] not in levels:
             raise refuse(f"'{column.name}' is never '{value}'", near(value, column.levels))
+
+
+def _order(column: Column) -> str | None:
+    """Name what a column's values lie on, if they have an order."""
+    if column.kind == "date":
+        return "dates"
+    if column.stored in ("time", "duration"):
+        return "times of the day" if column.stored == "time" else "durations"
+    return "numbers" if column.kind == "number" or _has_numbers(column) else None
+
+
+def _comparable(pair: Pair, schema: Schema) -> None:
+    """Refuse to compare columns of different kinds, or to order words."""
+    orders = [_order(schema[name]) for name in (pair.name, pair.other)]
+    if pair.operator in ORDER and None in orders:
+        name = pair.name if orders[0] is None else pair.other
+        raise OptionError(
+            f"condition {pair}: '{name}' is a {schema[name].kind}, without an order",
+            hint="use == or !=, or declare it a number or a date in a schema file",
+        )
+    if orders[0] != orders[1]:
+        kinds = [kind or "words" for kind in orders]
+        raise OptionError(
+            f"condition {pair}: '{pair.name}' holds {kinds[0]}, '{pair.other}' {kinds[1]}",
+            hint="compare columns of one kind",
+        )
 
 
 def _has_numbers(column: Column) -> bool:

@@ -1,12 +1,13 @@
 """The grammar of conditions: from text to comparisons joined by and, or, not; and back."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from understudy.errors import OptionError
 
 ORDER = ("<", "<=", ">", ">=")
+TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 KEYWORDS = {"and", "or", "not", "in", "is", "missing"}
 DEEPEST = 50
 WORD = re.compile(r"[^\W\d][\w.-]*")
@@ -29,15 +30,25 @@ class Test:
     values: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        column = self.name
-        if not WORD.fullmatch(column) or column.lower() in KEYWORDS:
-            column = "`" + column.replace("`", "``") + "`"
+        column = shown(self.name)
         if self.operator == "missing":
             return f"{column} is missing"
         values = [v if NUMBER.fullmatch(v) else _quoted(v) for v in self.values]
         if self.operator == "in":
             return f"{column} in ({', '.join(values)})"
         return f"{column} {self.operator} {values[0]}"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One column compared with another."""
+
+    name: str
+    operator: str
+    other: str
+
+    def __str__(self) -> str:
+        return f"{shown(self.name)} {self.operator} {shown(self.other)}"
 
 
 @dataclass(frozen=True)
@@ -61,25 +72,53 @@ class Not:
         return f"not {_enclosed(self.part)}"
 
 
-Node = Test | Joined | Not
+Node = Test | Pair | Joined | Not
 
 
-def parse(text: str) -> Node:
-    """Read a condition; an error says where it stops making sense."""
-    parser = _Parser(text)
+def parse(text: str, columns: Collection[str] = ()) -> Node:
+    """Read a condition; an error says where it stops making sense.
+
+    With names of columns, one of them may also stand on the right, a value on the left, and
+    comparisons in a row: ``18 <= age <= 99``.
+    """
+    parser = _Parser(text, columns)
     node = parser.either()
     if parser.here is not None:
         raise parser.error("'and', 'or' or the end is expected")
     return node
 
 
-def tests(node: Node) -> Iterator[Test]:
+def listed(text: str) -> tuple[str, tuple[str, ...]] | None:
+    """Read a word and the columns behind it, ``together city, country``; none of anything else."""
+    parser = _Parser(text)
+    if len(parser.tokens) < 2 or parser.tokens[0].lastgroup != "word":
+        return None
+    first, second = parser.tokens[:2]
+    if second.lastgroup not in ("word", "name") or {first[0].lower(), second[0].lower()} & KEYWORDS:
+        return None
+    parser.position = 1
+    names = [parser.column()]
+    while parser.take(","):
+        names.append(parser.column())
+    if parser.here is not None:
+        raise parser.error("',' or the end is expected")
+    return first[0].lower(), tuple(names)
+
+
+def tests(node: Node) -> Iterator[Test | Pair]:
     """Give the comparisons, from left to right."""
-    if isinstance(node, Test):
+    if isinstance(node, Test | Pair):
         yield node
     else:
         for part in node.parts if isinstance(node, Joined) else (node.part,):
             yield from tests(part)
+
+
+def shown(column: str) -> str:
+    """Write the name of a column, in backticks where it is more than a word."""
+    if WORD.fullmatch(column) and column.lower() not in KEYWORDS:
+        return column
+    return "`" + column.replace("`", "``") + "`"
 
 
 def _quoted(text: str) -> str:
@@ -93,8 +132,8 @@ def _enclosed(node: Node) -> str:
 class _Parser:
     """Reads a condition from left to right, one token ahead."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, columns: Collection[str] = ()) -> None:
+        self.text, self.columns = text, columns
         self.tokens: list[re.Match[str]] = []
         self.position = self.depth = 0
         place = 0
@@ -161,6 +200,12 @@ class _Parser:
         return node
 
     def test(self) -> Node:
+        if self.columns and self.here is not None and self.here.lastgroup in ("number", "text"):
+            left, sign = self.value(), self.take(*ORDER)
+            if sign is None:
+                raise self.error("one of <, <=, >, >= is expected")
+            right = self.column()
+            return self.chain(Test(right, TURNED[sign], (left,)), right)
         name = self.column()
         if self.take("is"):
             negated = self.take("not")
@@ -177,7 +222,31 @@ class _Parser:
         sign = self.take("==", "=", "!=", "<>", *ORDER)
         if sign is None:
             raise self.error("a comparison (==, !=, <, in, is missing) is expected")
-        return Test(name, {"=": "==", "<>": "!="}.get(sign, sign), (self.value(),))
+        found = self.against(name, {"=": "==", "<>": "!="}.get(sign, sign))
+        return self.chain(found, found.other) if isinstance(found, Pair) else found
+
+    def against(self, name: str, sign: str) -> Test | Pair:
+        """Read the right side: a column that is known, or a value."""
+        here = self.here
+        if here is not None and here.lastgroup in ("word", "name"):
+            other = _unquoted(here)
+            if other in self.columns and (
+                here.lastgroup == "name" or other.lower() not in KEYWORDS
+            ):
+                self.position += 1
+                return Pair(name, sign, other)
+        return Test(name, sign, (self.value(),))
+
+    def chain(self, first: Node, name: str) -> Node:
+        """Go on comparing from the column on the right: ``<= 99`` after ``18 <= age``."""
+        parts = [first]
+        while sign := self.take(*ORDER):
+            test = self.against(name, sign)
+            parts.append(test)
+            if isinstance(test, Test):
+                break
+            name = test.other
+        return parts[0] if len(parts) == 1 else Joined("and", tuple(parts))
 
     def column(self) -> str:
         here = self.here

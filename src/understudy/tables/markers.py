@@ -43,6 +43,8 @@ class Marker:
     replaced: tuple[str, ...] = ()
     where: str | None = None
     given: str | None = None
+    margins: str | None = None
+    constraints: tuple[str, ...] = ()
     replicate: int | None = 1
     replicates: int = 1
     files: tuple[str, ...] = ()
@@ -68,7 +70,7 @@ class Marker:
             if not _is_epsilon(facts.get("epsilon")):
                 facts["epsilon"] = None
             facts["proper"] = facts.get("proper") is True
-            for name in ("replaced", "files", "models"):
+            for name in ("replaced", "constraints", "files", "models"):
                 facts[name] = tuple(str(value) for value in facts.get(name, ()))
             return cls(**facts)
         except (ValueError, KeyError, TypeError):

@@ -1,0 +1,132 @@
+"""What a method that claims an epsilon owes: declared facts, hidden noise, an account of it."""
+
+import dataclasses
+import math
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from understudy.errors import OptionError, SchemaError
+from understudy.schema import Schema
+from understudy.synthesizers.budget import HIGH, ROUNDING, Step, check_epsilon, spent_in
+from understudy.tables import Table
+
+SEEDED = (
+    "A seed is given: whoever knows it can draw the noise again, and epsilon {epsilon:g} holds "
+    "against nobody who does. Use a seed only for tests."
+)
+ABOVE = (
+    "Epsilon {epsilon:g} is above {high:g}: with as little noise, generators have given away who "
+    "was in their training table (Golob et al. 2024). understudy attack measures it."
+)
+
+
+class Claims(Protocol):
+    """What a method has after a fit under epsilon."""
+
+    spending_: Sequence[Step]
+    rows_: int
+
+
+def claimed(method: Any) -> float | None:
+    """Give the epsilon that a method claims; none if it claims none, or a foreign program does."""
+    epsilon = None if getattr(method, "foreign", False) else getattr(method, "epsilon", None)
+    return None if epsilon is None else check_epsilon(epsilon)
+
+
+def learnt(method: Any) -> Claims:
+    """Insist that a method that was fitted under epsilon says what it spent."""
+    if getattr(method, "spending_", None) is None or getattr(method, "rows_", None) is None:
+        raise OptionError(
+            f"{method.card.name} claims an epsilon, and has no spending_ or rows_ to show for it",
+            hint="a method with an option epsilon buys what it learns from a Budget",
+        )
+    made: Claims = method
+    return made
+
+
+def can_claim(method: type[Any]) -> bool:
+    """Whether a method has an epsilon of its own."""
+    fields = {field.name for field in dataclasses.fields(method) if field.init}
+    return "epsilon" in fields and not getattr(method, "foreign", False)
+
+
+def cautions(epsilon: float, *, seeded: bool) -> Iterator[str]:
+    """Say what weakens a claim."""
+    if seeded:
+        yield SEEDED.format(epsilon=epsilon)
+    if epsilon > HIGH:
+        yield ABOVE.format(epsilon=epsilon, high=HIGH)
+
+
+def hidden_generator() -> np.random.Generator:
+    """Make a generator that nobody can make again, seeded by the operating system."""
+    return np.random.default_rng(secrets.randbits(256))
+
+
+def without_reasons(table: Table) -> Table:
+    """Drop the reasons why columns are what they are: they tell of the data."""
+    columns = tuple(dataclasses.replace(column, why="") for column in table.schema)
+    return dataclasses.replace(table, schema=dataclasses.replace(table.schema, columns=columns))
+
+
+def check_declared(schema: Schema) -> None:
+    """Refuse to show facts that were read off the data."""
+    for column in schema:
+        if column.inferred:
+            fact = min(column.inferred)
+            raise SchemaError(
+                f"under epsilon, {fact} of the column '{column.name}' must be declared; it was "
+                "read off the data",
+                hint='in the schema file, write down what you know without this table and take "'
+                f'{fact}" off the list inferred (understudy schema FILE writes one to start with)',
+            )
+
+
+def spent_of(spending: Sequence[Step], epsilon: float) -> float:
+    """Add up what was spent, which is the claim itself up to rounding; refuse what exceeds it."""
+    spent = spent_in(spending)
+    if math.isclose(spent, epsilon, rel_tol=ROUNDING):
+        return epsilon
+    if spent > epsilon:
+        raise OptionError(
+            f"the method spent epsilon {spent:g} and claims {epsilon:g}", hint="report it: a defect"
+        )
+    return spent
+
+
+@dataclass
+class Account:
+    """What a fit spends, and what the ledger, if there is one, then says."""
+
+    steps: Sequence[Step] = ()
+    said: str = ""
+
+
+@contextmanager
+def spending(
+    table: Table, method: str, epsilon: float, ledger: str | Path | None
+) -> Iterator[Account]:
+    """Enter a fit into a ledger before it begins, and its steps when it has ended.
+
+    What is refused for the sake of an option or the schema has spent nothing, and its entry is
+    taken out again; whatever else ends a fit leaves the entry there.
+    """
+    account = Account()
+    if ledger is None:
+        yield account
+        return
+    from understudy.synthesizers import ledger as ledgers
+
+    entry = ledgers.begin(Path(ledger), table, method, epsilon)
+    try:
+        yield account
+    except (OptionError, SchemaError):
+        ledgers.withdraw(Path(ledger), entry)
+        raise
+    account.said = ledgers.end(Path(ledger), entry, account.steps).said_of(entry)

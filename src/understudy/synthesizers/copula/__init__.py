@@ -1,0 +1,5 @@
+"""Copula: one normal law behind all columns."""
+
+from understudy.synthesizers.copula.method import Copula
+
+__all__ = ["Copula"]

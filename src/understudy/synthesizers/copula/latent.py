@@ -1,0 +1,197 @@
+"""Latent normals: their correlation, learnt by drawing them within the cells that rows lie in.
+
+Stochastic EM (Delyon, Lavielle and Moulines 1999) for the copula of Hoff (2007): given the
+correlation, each row's latent values are drawn anew between the cuts of its cells, one line after
+the other; given the latent values, the correlation is theirs, shrunk. The shares of single columns
+are known beforehand, so the cuts follow from them. Every estimate is positive definite as it is.
+"""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.comparison import Progress
+from understudy.synthesizers.copula.lines import Floats, Lines
+
+Parts = NDArray[np.int16]
+
+SWEEPS, SETTLE = 48, 36
+EVERY = 4
+BLOCK = 2_000
+TRIED, TRIED_LAST = 10_000, 100_000
+LEAST_SHRINKAGE = 1e-3
+FEWEST = 50
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Latent:
+    """The correlation of all lines, and where each is cut."""
+
+    lines: Lines
+    correlation: Floats
+    cuts: tuple[Floats, ...]
+
+    def draw(self, rows: int, rng: np.random.Generator) -> Floats:
+        """Draw latent values, one row of them for each line."""
+        root = np.linalg.cholesky(self.correlation)
+        made: Floats = root @ rng.standard_normal((len(root), rows))
+        return made
+
+    def given(
+        self, known: Sequence[int], parts: Parts, rng: np.random.Generator, *, sweeps: int
+    ) -> Floats:
+        """Draw all lines for rows of which some lines, those known, lie in given parts."""
+        own, others = list(known), [i for i in range(len(self.lines)) if i not in set(known)]
+        made = np.empty((len(self.lines), parts.shape[1]))
+        between = self.correlation[np.ix_(others, own)]
+        within = self.correlation[np.ix_(own, own)]
+        cuts = [self.cuts[i] for i in own]
+        first = start(parts, cuts)
+        for _ in range(sweeps):
+            sweep(first, parts, cuts, within, rng)
+        made[own] = first
+        slope = np.linalg.solve(within, between.T).T
+        left = self.correlation[np.ix_(others, others)] - slope @ between.T
+        values, vectors = np.linalg.eigh((left + left.T) / 2)
+        root = vectors * np.sqrt(np.maximum(values, 0))
+        noise = rng.standard_normal((len(others), parts.shape[1]))
+        made[others] = slope @ first + root @ noise
+        return made
+
+
+def fit_latent(
+    lines: Lines,
+    parts: Parts,
+    shrink: float | None,
+    rng: np.random.Generator,
+    progress: Progress,
+) -> Latent:
+    """Learn the correlation from the parts that rows lie in, one row of them for each line.
+
+    Each sweep replaces the second moments at first; those of the last sweeps are averaged.
+    """
+    from scipy.special import ndtri
+
+    cuts = [np.asarray(ndtri(line.until)) for line in lines.lines]
+    latent = start(parts, cuts)
+    moments = latent @ latent.T / parts.shape[1]
+    np.fill_diagonal(moments, 1)
+    correlation = shrunk(moments, latent, shrink)
+    for number in range(SWEEPS):
+        sweep(latent, parts, cuts, correlation, rng)
+        weight = 1 / max(number - SETTLE + 1, 1)
+        moments += weight * (latent @ latent.T / parts.shape[1] - moments)
+        correlation = shrunk(moments, latent, shrink)
+        if number % EVERY == 0:
+            cuts = calibrated(lines, correlation, cuts, TRIED, rng)
+        progress("learning correlations", number + 1, SWEEPS)
+    cuts = calibrated(lines, correlation, cuts, TRIED_LAST, rng)
+    return Latent(lines, correlation, tuple(cuts))
+
+
+def start(parts: Parts, cuts: Sequence[Floats]) -> Floats:
+    """Put each value into the middle of its cell; 0 where nothing is known."""
+    from scipy.special import ndtr, ndtri
+
+    made = np.zeros(parts.shape)
+    for number, own in enumerate(parts):
+        until = np.concatenate([[0.0], ndtr(cuts[number]), [1.0]])
+        middle = ndtri(np.clip((until[:-1] + until[1:]) / 2, 1e-9, 1 - 1e-9))
+        made[number] = np.append(middle, 0.0)[own]
+    return made
+
+
+def sweep(
+    latent: Floats,
+    parts: Parts,
+    cuts: Sequence[Floats],
+    correlation: Floats,
+    rng: np.random.Generator,
+) -> None:
+    """Draw every line once, given all others and the part that each row lies in, in place."""
+    precision = np.linalg.inv(correlation)
+    diagonal = np.diag(precision).copy()
+    slope = -precision / diagonal[:, None]
+    np.fill_diagonal(slope, 0)
+    spread = 1 / np.sqrt(diagonal)
+    low = [np.concatenate([[-np.inf], c, [-np.inf]]) for c in cuts]
+    high = [np.concatenate([c, [np.inf, np.inf]]) for c in cuts]
+    starts = range(0, latent.shape[1], BLOCK)
+
+    def fill(begin: int, own: np.random.Generator) -> None:
+        here = slice(begin, begin + BLOCK)
+        block, part = np.ascontiguousarray(latent[:, here]), parts[:, here]
+        uniform = own.random(block.shape)
+        for i in range(len(block)):
+            expected = slope[i] @ block
+            below = (low[i][part[i]] - expected) / spread[i]
+            above = (high[i][part[i]] - expected) / spread[i]
+            block[i] = expected + spread[i] * truncated(below, above, uniform[i])
+        latent[:, here] = block
+
+    with ThreadPoolExecutor(os.cpu_count()) as workers:
+        list(workers.map(fill, starts, rng.spawn(len(starts))))
+
+
+def truncated(low: Floats, high: Floats, uniform: Floats) -> Floats:
+    """Draw standard normals between bounds, exact in both tails."""
+    from scipy.special import ndtr, ndtri
+
+    flip = low > 0
+    first, last = np.where(flip, -high, low), np.where(flip, -low, high)
+    below = ndtr(first)
+    made = ndtri(np.maximum(below + (ndtr(last) - below) * uniform, TINY))
+    made = np.clip(made, first, last)
+    return np.where(flip, -made, made)
+
+
+def shrunk(moments: Floats, latent: Floats, shrink: float | None) -> Floats:
+    """Scale second moments to a correlation and lean it to independence.
+
+    Unless it is given, the weight of independence is that of Ledoit and Wolf (2004): the expected
+    squared error of the moments over their squared distance from independence.
+    """
+    spread = np.sqrt(np.maximum(np.diag(moments), TINY))
+    made = moments / np.outer(spread, spread)
+    if shrink is None:
+        length = ((latent / spread[:, None]) ** 2).sum(axis=0)
+        error = ((length**2).mean() - (made**2).sum()) / latent.shape[1]
+        distance = ((made - np.eye(len(made))) ** 2).sum()
+        shrink = min(max(error, 0.0) / max(distance, TINY), 1.0)
+    made *= 1 - min(max(shrink, LEAST_SHRINKAGE), 1.0)
+    np.fill_diagonal(made, 1)
+    return np.asarray(made)
+
+
+def calibrated(
+    lines: Lines,
+    correlation: Floats,
+    cuts: Sequence[Floats],
+    tried: int,
+    rng: np.random.Generator,
+) -> list[Floats]:
+    """Cut the lines so that draws of the model have the shares of training.
+
+    The lines of one column may be correlated: those who come to the second are then no longer
+    standard normal on it, so its cuts are quantiles of draws that come there.
+    """
+    made = list(cuts)
+    for column in dict.fromkeys(line.column for line in lines.lines):
+        own = lines.of(column)
+        if len(own) < 2:
+            continue
+        root = np.linalg.cholesky(correlation[np.ix_(own, own)])
+        drawn = root @ rng.standard_normal((len(own), tried))
+        state = np.full(tried, -1 - own[0])
+        for place, number in enumerate(own):
+            here = np.flatnonzero(state == -1 - number)
+            line = lines.lines[number]
+            if place and len(here) >= FEWEST:
+                made[number] = np.quantile(drawn[place, here], line.until)
+            state[here] = line.targets[np.searchsorted(made[number], drawn[place, here])]
+    return made

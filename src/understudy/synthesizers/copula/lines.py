@@ -1,0 +1,265 @@
+"""Lines: latent normal scales, cut into parts that stand for codes.
+
+A number or a date has one line, its codes in their order. A category has no order, so it has a
+line for each question: is it missing, is it the most frequent level, if not, is it the second,
+and so on; what is left, the rare levels, shares a last line in an order found from the other
+columns. A line that a row never comes to is unknown for this row, not zero.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.synthesizers.support import Support
+
+Codes = NDArray[np.uint16]
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+MOST_LINES = 200
+SHARE_ALONE = 0.005
+ROWS_ALONE = 20
+PROFILE_ROWS = 20_000
+PROFILE_LEVELS = 5
+
+
+@dataclass(frozen=True)
+class Line:
+    """One latent normal scale of a column, cut into parts.
+
+    Parameters
+    ----------
+    column : int
+    targets : array of int
+        Where each part leads, from the lowest: to a code, or if -1 - i to line i.
+    shares : array of float
+        The share of each part among the rows that come to this line.
+    """
+
+    column: int
+    targets: Whole
+    shares: Floats
+
+    @property
+    def until(self) -> Floats:
+        """The shares below the cuts."""
+        return np.clip(np.cumsum(self.shares)[:-1], 0, 1)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of all columns, those of a column one after the other."""
+
+    lines: tuple[Line, ...]
+    sizes: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def of(self, column: int) -> list[int]:
+        """The lines of a column."""
+        return [i for i, line in enumerate(self.lines) if line.column == column]
+
+    def parts(self, codes: Codes) -> NDArray[np.int16]:
+        """Give the part of each line, line by line, that rows lie in; -1 where it is unknown."""
+        made = np.empty((len(self.lines), len(codes)), np.int16)
+        places: dict[int, NDArray[np.int16]] = {}
+        for number in reversed(range(len(self.lines))):
+            line = self.lines[number]
+            place = np.full(self.sizes[line.column] + 1, -1, np.int16)
+            for part, target in enumerate(line.targets.tolist()):
+                place[target if target >= 0 else places[-1 - target] >= 0] = part
+            places[number] = place
+            made[number] = place[codes[:, line.column]]
+        return made
+
+    def walk(self, column: int, latent: Floats, cuts: Sequence[Floats]) -> Codes:
+        """Give the codes of a column for rows of latent values, one row of them for each line."""
+        own = self.of(column)
+        if not own:
+            return np.zeros(latent.shape[1], np.uint16)
+        state = np.full(latent.shape[1], -1 - own[0])
+        for number in own:
+            here = np.flatnonzero(state == -1 - number)
+            part = np.searchsorted(cuts[number], latent[number, here])
+            state[here] = self.lines[number].targets[part]
+        return state.astype(np.uint16)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give what is to be saved."""
+        return {
+            "column": np.array([line.column for line in self.lines], np.int64),
+            "length": np.array([len(line.targets) for line in self.lines], np.int64),
+            "targets": np.concatenate([np.empty(0, np.int64), *(x.targets for x in self.lines)]),
+            "shares": np.concatenate([np.empty(0), *(line.shares for line in self.lines)]),
+        }
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, NDArray[Any]], sizes: Sequence[int]) -> Self:
+        """Take what was saved; refuse lines that lead nowhere."""
+        ends = np.cumsum(arrays["length"])[:-1]
+        parts = zip(
+            arrays["column"].tolist(),
+            np.split(arrays["targets"], ends),
+            np.split(arrays["shares"], ends),
+            strict=True,
+        )
+        lines = tuple(Line(*part) for part in parts) if len(arrays["column"]) else ()
+        for number, line in enumerate(lines):
+            after = {
+                -1 - i for i in range(number + 1, len(lines)) if lines[i].column == line.column
+            }
+            known = {*range(sizes[line.column]), *after}
+            if not known.issuperset(line.targets.tolist()) or len(line.targets) < 2:
+                raise ValueError("a line of the copula leads nowhere")
+        return cls(lines, tuple(sizes))
+
+
+def plan_lines(
+    codes: Codes,
+    supports: Sequence[Support],
+    places: Sequence[int],
+    *,
+    levels: int,
+    pieces: int,
+) -> Lines:
+    """Lay out the lines of the columns at these places.
+
+    Parameters
+    ----------
+    levels : int
+        A number with at most this many values is asked for level by level, as a category is.
+    pieces : int
+        The parts that other numbers are cut into, each with a line of its own.
+    """
+    counts = [
+        np.bincount(codes[:, j], minlength=s.size + 1)[: s.size] for j, s in enumerate(supports)
+    ]
+    alone = _asked_alone(counts, supports, places, len(codes), levels)
+    features = _Profiles(codes, supports, counts)
+    made: list[Line] = []
+    for j in places:
+        support = supports[j]
+        if support.size < 2:
+            continue
+        scale = _scale_of(support, levels)
+        rest = [i for i in range(support.size) if i not in scale and i not in alone[j]]
+        if len(rest) > 2:
+            rest = features.ordered(j, rest)
+        groups = _cut(scale, counts[j], pieces) if scale else []
+        if rest and groups:
+            groups[0] = rest + groups[0]
+        elif rest:
+            groups = [rest]
+        made += _chain(j, [[i] for i in alone[j]] + groups, counts[j], len(made))
+    return Lines(tuple(made), tuple(s.size for s in supports))
+
+
+def _scale_of(support: Support, levels: int) -> list[int]:
+    """Give the codes that lie on a scale: numbers, unless there are few of them."""
+    if not support.column.is_numeric or support.bins <= levels:
+        return []
+    return list(range(support.bins))
+
+
+def _asked_alone(
+    counts: Sequence[Whole],
+    supports: Sequence[Support],
+    places: Sequence[int],
+    rows: int,
+    levels: int,
+) -> dict[int, list[int]]:
+    """Choose the codes that have a question of their own; missing first, then by frequency."""
+    enough = max(ROWS_ALONE, SHARE_ALONE * rows)
+    wanted = []
+    for j in places:
+        support, scale = supports[j], _scale_of(supports[j], levels)
+        loose = [i for i in range(support.size) if i not in scale]
+        loose.sort(key=lambda i: (not _is_missing(support, i), -counts[j][i]))
+        first = [i for i in loose if scale or counts[j][i] >= enough or _is_missing(support, i)]
+        if not scale and len(first) >= len(loose) - 1:
+            first = first[: max(len(loose) - 2, 0)]
+        wanted += [(not (scale or _is_missing(support, i)), -counts[j][i], j, i) for i in first]
+    room = max(MOST_LINES - len(places), 0)
+    chosen = {(j, i) for *_, j, i in sorted(wanted)[:room]}
+    return {j: [i for *_, at, i in wanted if at == j and (j, i) in chosen] for j in places}
+
+
+def _is_missing(support: Support, code: int) -> bool:
+    return code >= support.bins and support.labels[code - support.bins] is None
+
+
+def _cut(scale: list[int], counts: Whole, pieces: int) -> list[list[int]]:
+    """Cut a scale into pieces of about equal counts."""
+    own = counts[scale].astype(float)
+    middle = (np.cumsum(own) - own / 2) / max(own.sum(), 1)
+    piece = np.minimum((middle * pieces).astype(int), pieces - 1)
+    return [[i for i, p in zip(scale, piece, strict=True) if p == q] for q in np.unique(piece)]
+
+
+def _chain(column: int, groups: list[list[int]], counts: Whole, start: int) -> Iterator[Line]:
+    """Ask for one group of codes after the other; a group of several has a line of its own."""
+    number = start
+    left = [float(sum(counts[i] for i in group)) for group in groups]
+    for place, group in enumerate(groups):
+        after = sum(left[place + 1 :])
+        if place < len(groups) - 1:
+            inner = len(group) > 1
+            last = place == len(groups) - 2 and len(groups[-1]) == 1
+            beyond = groups[-1][0] if last else -1 - (number + 1 + inner)
+            targets = np.array([-1 - (number + 1) if inner else group[0], beyond])
+            yield Line(column, targets, _shares(np.array([left[place], after])))
+            number += 1
+        if len(group) > 1:
+            yield Line(column, np.array(group), _shares(counts[group].astype(float)))
+            number += 1
+
+
+def _shares(counts: Floats) -> Floats:
+    return np.asarray(
+        counts / counts.sum() if counts.sum() else np.full(len(counts), 1 / len(counts))
+    )
+
+
+class _Profiles:
+    """What the other columns are like among the rows of each level."""
+
+    def __init__(self, codes: Codes, supports: Sequence[Support], counts: Sequence[Whole]) -> None:
+        self.codes = codes[:: len(codes) // PROFILE_ROWS + 1]
+        self.supports, self.counts = supports, counts
+        self.features: list[Floats] = []
+
+    def ordered(self, column: int, levels: list[int]) -> list[int]:
+        """Order levels along the first axis of their profiles (Greenacre 2017, chapter 8)."""
+        if not self.features:
+            self.features = [self._features(j) for j in range(len(self.supports))]
+        others = [f for j, f in enumerate(self.features) if j != column and f.shape[1]]
+        if not others:
+            return levels
+        size = self.supports[column].size + 1
+        here = self.codes[:, column]
+        rows = np.bincount(here, minlength=size)[levels]
+        sums = np.column_stack(
+            [np.bincount(here, x, minlength=size)[levels] for f in others for x in f.T]
+        )
+        weighted = sums / np.sqrt(np.maximum(rows, 1) + 1)[:, None]
+        axis = np.linalg.svd(weighted - weighted.mean(axis=0), full_matrices=False)[0][:, 0]
+        position = axis / np.sqrt(np.maximum(rows, 1))
+        return [levels[i] for i in np.argsort(position, kind="stable")]
+
+    def _features(self, column: int) -> Floats:
+        """Give standardised features of a column: ranks of numbers, the most frequent levels."""
+        support, codes = self.supports[column], self.codes[:, column].astype(np.int64)
+        frequent = np.argsort(-self.counts[column][support.bins :], kind="stable")
+        made = [codes == support.bins + i for i in frequent[:PROFILE_LEVELS]]
+        if support.bins:
+            made.append(np.where(codes < support.bins, codes, (support.bins - 1) / 2))
+        if not made:
+            return np.empty((len(codes), 0))
+        table = np.column_stack(made).astype(float)
+        table -= table.mean(axis=0)
+        spread = table.std(axis=0)
+        return np.asarray(table[:, spread > 0] / spread[spread > 0])

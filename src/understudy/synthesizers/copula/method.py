@@ -1,0 +1,266 @@
+"""Copula: a joint normal law behind all columns, whatever their kinds."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.comparison import Progress
+from understudy.errors import DataError, OptionError
+from understudy.schema import Schema, near
+from understudy.synthesizers.base import MethodCard
+from understudy.synthesizers.columns.frame import names_in
+from understudy.synthesizers.copula.determined import Determined, find_determined
+from understudy.synthesizers.copula.latent import Latent, fit_latent
+from understudy.synthesizers.copula.lines import Codes, Lines, plan_lines
+from understudy.synthesizers.copula.margins import fit_margin
+from understudy.synthesizers.model_file import State
+from understudy.synthesizers.support import Support
+from understudy.tables import Table
+from understudy.threads import one_thread
+
+MARGINS = ("empirical", "fitted")
+MOST_DRAWS = 2_000_000
+FEWEST_ROWS = 2_000
+BLOCK = 20_000
+GIVEN_SWEEPS = 30
+
+
+@dataclass(kw_only=True)
+class Copula:
+    """A Gaussian copula over columns of all kinds; shows no value that few rows hold.
+
+    Parameters
+    ----------
+    k : int
+        A value is shown if at least this many training rows hold it, or none does.
+    margins : {"empirical", "fitted"}
+        Whether numbers of many different values are shown as training has them, or as a curve of
+        two or three parameters does: normal, Student, uniform, lognormal, gamma or beta.
+    levels : int
+        A number with at most this many values is drawn level by level, as a category is.
+    pieces : int
+        The parts that other numbers are cut into. With 1 relations rise or fall throughout, as
+        a Gaussian copula has it; with 3 they may bend.
+    shrink : float, optional
+        How far correlations are pulled to 0, from 0 to 1; by default what the data ask for.
+    keep : list of names
+        Columns that are kept as they are, in partial synthesis.
+    """
+
+    k: int = 5
+    margins: str = "empirical"
+    levels: int = 20
+    pieces: int = 1
+    shrink: float | None = None
+    keep: Sequence[str] = ()
+    supports_: list[Support] = field(init=False, repr=False, default_factory=list)
+    latent_: Latent = field(init=False, repr=False)
+    determined_: list[Determined] = field(init=False, repr=False, default_factory=list)
+    notes_: list[str] = field(init=False, repr=False, default_factory=list)
+
+    card: ClassVar[MethodCard] = MethodCard(
+        name="copula",
+        title="Gaussian copula",
+        keeps="the distribution of each column, and relations of two columns that rise or fall; "
+        "between categories, relations of single levels; columns that follow from another",
+        loses="relations that bend, those of three columns that pairs do not imply, and values "
+        "that fewer than k training rows hold, extremes among them",
+        claim="No value is shown that fewer than k training rows hold (k is 5 if not set). That "
+        "bounds no attack on records or attributes: measure what the table discloses.",
+        file="correlations of latent normals, shares of codes and the values that may be shown; "
+        "no value that fewer than k training rows hold",
+        source="The Gaussian copula of the Synthetic Data Vault (Patki, Wedge and Veeramachaneni "
+        "2016), for mixed columns by Hoff 2007, by stochastic EM (Delyon, Lavielle and Moulines "
+        "1999), shrunk as by Ledoit and Wolf 2004",
+        coarser="weaker relations, such as -o copula.shrink=0.3, or margins of few parameters, "
+        "-o copula.margins=fitted",
+        finer="relations that bend, such as -o copula.pieces=3",
+    )
+
+    def __post_init__(self) -> None:
+        for name, least in (("k", 1), ("levels", 0), ("pieces", 1)):
+            if not getattr(self, name) >= least:
+                raise OptionError(
+                    f"copula: {name} = {getattr(self, name)}", hint=f"use {least} or more"
+                )
+        if self.margins not in MARGINS:
+            raise OptionError(
+                f"copula: margins = {self.margins!r}", hint=f"use one of {', '.join(MARGINS)}"
+            )
+        if self.shrink is not None and not (
+            type(self.shrink) in (int, float) and 0 <= self.shrink <= 1
+        ):
+            raise OptionError(
+                f"copula: shrink = {self.shrink!r}", hint="use a share between 0 and 1"
+            )
+        self.keep = names_in(self.keep, "copula: keep")
+
+    def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
+        """Code the columns, then learn the correlation of the normals behind them."""
+        if table.height < self.k:
+            raise DataError(
+                f"{table.name}: fewer than {self.k} rows, and every value that is shown must be "
+                f"held by {self.k}",
+                hint="give more rows, or a smaller k (-o copula.k=1)",
+            )
+        if table.schema.rules:
+            raise OptionError(
+                "copula cannot hold the rules of a schema",
+                hint="use the method sequential, or a schema without rules",
+            )
+        for name in self.keep:
+            if name not in table.schema.modelled:
+                raise OptionError(
+                    f"copula: keep names '{name}', which is not modelled",
+                    hint=near(name, table.schema.modelled),
+                )
+        with one_thread():
+            return self._fit(table, rng, progress)
+
+    def _fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
+        self.supports_, self.notes_ = [], []
+        codes = np.empty((table.height, len(table.schema.modelled)), np.uint16, order="F")
+        for place, name in enumerate(table.schema.modelled):
+            codes[:, place] = self._support(table, name, rng)
+        sizes = [s.size for s in self.supports_]
+        self.determined_ = find_determined(codes, sizes, self._kept)
+        found = {d.column for d in self.determined_}
+        places = [j for j in range(len(sizes)) if j not in found]
+        lines = plan_lines(codes, self.supports_, places, levels=self.levels, pieces=self.pieces)
+        most = max(MOST_DRAWS // max(len(lines), 1), FEWEST_ROWS)
+        if len(codes) > most:
+            self.notes_.append(f"correlations were learnt from {most:,} of {len(codes):,} rows")
+            codes = codes[np.sort(rng.choice(len(codes), most, replace=False))]
+        self.latent_ = fit_latent(lines, lines.parts(codes), self.shrink, rng, progress)
+        return self
+
+    @property
+    def _kept(self) -> list[int]:
+        """The places of the columns that are kept."""
+        return [j for j, s in enumerate(self.supports_) if s.column.name in self.keep]
+
+    def _support(self, table: Table, name: str, rng: np.random.Generator) -> Codes:
+        """Choose what a column may show, and code it."""
+        single, values = table.frame[name].dtype == pl.Float32, table.values(name)
+        support, codes = Support.fit(values, table.schema[name], self.k, single=single)
+        if support.shows_nothing and (codes == support.size).any():
+            self.notes_.append(f"{name} is all missing: no value of it is held by {self.k} rows")
+        if self.margins == "fitted" and values.numbers is not None and name not in self.keep:
+            support, curve = fit_margin(support, codes, values.numbers, self.k, rng, single=single)
+            if curve is not None:
+                self.notes_.append(f"{name} is drawn from a {curve} curve")
+        self.supports_.append(support)
+        return codes
+
+    def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
+        """Draw latent normals and cut them."""
+        if self.keep:
+            raise OptionError(
+                f"copula: the columns that are kept ({', '.join(self.keep)}) need rows",
+                hint="complete the rows of a table, or keep no column",
+            )
+        codes = np.zeros((rows, len(self.supports_)), np.uint16, order="F")
+        with one_thread():
+            for start in range(0, rows, BLOCK):
+                here = slice(start, min(start + BLOCK, rows))
+                codes[here] = self._walk(self.latent_.draw(here.stop - start, rng))
+        return self._decode(codes, rng)
+
+    def complete(self, kept: Table, rng: np.random.Generator) -> pl.DataFrame:
+        """Draw all other columns for the rows of a table whose kept columns stay untouched."""
+        for name in self.keep:
+            if name not in kept.frame.columns:
+                raise DataError(
+                    f"{kept.name}: the column '{name}' that is kept is missing",
+                    hint=near(name, kept.frame.columns),
+                )
+        sizes = [s.size for s in self.supports_]
+        own = np.tile(np.array(sizes, np.uint16), (kept.height, 1))
+        for place in self._kept:
+            support = self.supports_[place]
+            own[:, place] = support.encode(kept.values(support.column.name))
+        lines = self.latent_.lines
+        known = [i for place in self._kept for i in lines.of(place)]
+        codes = np.zeros_like(own)
+        with one_thread():
+            for start in range(0, kept.height, BLOCK):
+                here = slice(start, start + BLOCK)
+                parts = lines.parts(own[here])[known]
+                codes[here] = self._walk(self.latent_.given(known, parts, rng, sweeps=GIVEN_SWEEPS))
+        return self._decode(codes, rng, kept.frame)
+
+    def _walk(self, latent: NDArray[np.float64]) -> Codes:
+        """Give the codes of all columns."""
+        made = np.zeros((latent.shape[1], len(self.supports_)), np.uint16, order="F")
+        for place in range(len(self.supports_)):
+            made[:, place] = self.latent_.lines.walk(place, latent, self.latent_.cuts)
+        for one in reversed(self.determined_):
+            made[:, one.column] = one.lookup[made[:, one.by]]
+        return made
+
+    def _decode(
+        self, codes: Codes, rng: np.random.Generator, kept: pl.DataFrame | None = None
+    ) -> pl.DataFrame:
+        """Turn codes into values; columns that are kept stay as they are."""
+        return pl.DataFrame(
+            {
+                s.column.name: kept[s.column.name]
+                if kept is not None and s.column.name in self.keep
+                else s.decode(codes[:, place], rng)
+                for place, s in enumerate(self.supports_)
+            }
+        )
+
+    def emitted(self, schema: Schema) -> Schema:
+        """Give the schema of what is shown: no level and no bound but those of the support."""
+        shown = {support.column.name: support.column_shown() for support in self.supports_}
+        none = {"levels": (), "bounds": None, "why": ""}
+        hidden = {c.name: dataclasses.replace(c, **none) for c in schema.left_out}  # type: ignore[arg-type]
+        columns = tuple({**hidden, **shown}[c.name] for c in schema)
+        return dataclasses.replace(schema, columns=columns)
+
+    def state(self) -> State:
+        """Give supports, lines, cuts and correlation."""
+        lines, cuts = self.latent_.lines, self.latent_.cuts
+        arrays: dict[str, NDArray[Any]] = {f"lines_{k}": v for k, v in lines.arrays().items()}
+        arrays["cuts"] = np.concatenate([np.empty(0), *cuts])
+        arrays["correlation"] = self.latent_.correlation
+        for number, support in enumerate(self.supports_):
+            arrays |= {f"{number}_support_{k}": v for k, v in support.arrays().items()}
+        for number, one in enumerate(self.determined_):
+            arrays[f"lookup_{number}"] = one.lookup
+        columns = [{"name": s.column.name, "labels": list(s.labels)} for s in self.supports_]
+        determined = [[one.column, one.by] for one in self.determined_]
+        return State({"columns": columns, "determined": determined, "notes": self.notes_}, arrays)
+
+    def restore(self, state: State, schema: Schema) -> Self:
+        """Take supports, lines, cuts and correlation."""
+
+        def part(prefix: str) -> dict[str, NDArray[Any]]:
+            size = len(prefix)
+            return {k[size:]: v for k, v in state.arrays.items() if k.startswith(prefix)}
+
+        self.supports_ = [
+            Support.of(schema[entry["name"]], tuple(entry["labels"]), part(f"{number}_support_"))
+            for number, entry in enumerate(state.values["columns"])
+        ]
+        self.determined_ = [
+            Determined(column, by, state.arrays[f"lookup_{number}"])
+            for number, (column, by) in enumerate(state.values["determined"])
+        ]
+        lines = Lines.restore(part("lines_"), [s.size for s in self.supports_])
+        ends = np.cumsum([len(line.targets) - 1 for line in lines.lines])
+        cuts = tuple(np.split(state.arrays["cuts"], ends[:-1])) if len(lines) else ()
+        correlation = state.arrays["correlation"]
+        if correlation.shape != (len(lines), len(lines)) or (
+            len(lines) and ends[-1] != len(state.arrays["cuts"])
+        ):
+            raise ValueError("lines, cuts and correlation do not fit together")
+        self.latent_ = Latent(lines, correlation, cuts)
+        self.notes_ = list(state.values["notes"])
+        return self
