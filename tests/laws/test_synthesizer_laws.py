@@ -81,7 +81,7 @@ def test_training_is_unchanged(method, train):
 @pytest.mark.parametrize("rows", [1, 2, 5])
 def test_tiny_tables(method, rows):
     train = people(rows, 4)
-    if method in ("forest", "bayes") and rows < 5:
+    if method in ("forest", "bayes", "copula") and rows < 5:
         with pytest.raises(us.UnderstudyError, match="fewer than 5 rows"):
             fit(method, train)
         return

@@ -74,7 +74,7 @@ def declared_domain(schema: Schema, *, bought: Sequence[str] = ()) -> None:
     if any("bounds" in lack.facts for lack in lacks):
         hint += "; bounds can be bought (-o bayes.buy=bounds)"
     raise SchemaError(
-        f"under epsilon the domain must be declared, and {many} it\n{listed}\n", hint=hint
+        f"under epsilon the domain must be declared, and {many} it\n{listed}", hint=hint
     )
 
 
@@ -164,14 +164,15 @@ class Cells:
     codec: ColumnCodec
 
     @classmethod
-    def of(cls, column: Column, most: int) -> Self:
-        """Cut the bounds into at most so many cells, each value one where they are few.
+    def of(cls, column: Column, most: int, single: int = 0) -> Self:
+        """Cut the bounds into at most so many cells; each value is one if they are few.
 
-        In a column with a step, the smallest and the largest value and 0 have cells of their own.
+        In a column with a step, the smallest and the largest value and 0 have cells of their own;
+        all have if there are at most ``single``, or no more of them than cells.
         """
         edges = np.empty(0)
         if column.is_numeric and column.bounds is not None:
-            edges = _edges(column, *column.bounds, most)
+            edges = _edges(column, *column.bounds, most, max(single, most))
         if FIRST + len(edges) + len(column.levels) > MOST_CODES:
             raise SchemaError(
                 f"schema: column '{column.name}' declares {len(column.levels):,} levels",
@@ -238,7 +239,7 @@ class Cells:
         return cls(ColumnCodec(column, edges, np.linspace(0, 1, len(edges)), column.levels))
 
 
-def _edges(column: Column, low: float, high: float, most: int) -> Floats:
+def _edges(column: Column, low: float, high: float, most: int, single: int) -> Floats:
     """Give the ends of the cells, each open on the left and closed on the right."""
     step = column.step
     if column.stored in WHOLE:
@@ -250,7 +251,7 @@ def _edges(column: Column, low: float, high: float, most: int) -> Floats:
     first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
     if last <= first:
         return np.array([low, high])
-    if last - first < most:
+    if last - first < single:
         ends = np.arange(first, last + 1)
     else:
         ends = np.unique(np.floor(np.linspace(first, last, max(most - 3, 1) + 1)))

@@ -156,7 +156,7 @@ class Bayes:
         bought = bought_names(self.buy, table.schema)
         declared_domain(table.schema, bought=bought)
         purchase = Purchase(table, Budget(self.epsilon, rng), self.bins, progress)
-        self.rows_ = purchase.buy_rows()
+        purchase.buy_rows()
         columns = [table.schema[name] for name in table.schema.modelled]
         with_bounds = purchase.buy_bounds(bought)
         columns = [with_bounds.get(column.name, column) for column in columns]
@@ -173,7 +173,7 @@ class Bayes:
             margins, chosen, models = purchase.correlated(columns, self.k, workers)
             self.coders_, self.models_ = [margin.cells for margin in margins], [*models]
             self.order_ = tuple(one.child for one in chosen)
-        self.spending_ = purchase.budget.steps
+        self.rows_, self.spending_ = purchase.rows, purchase.budget.steps
 
     def _known(self, names: Sequence[str], schema: Schema) -> None:
         for name in names:

@@ -84,8 +84,7 @@ class Purchase:
 
     def independent(self, columns: Sequence[Column]) -> tuple[list[Margin], list[Conditional]]:
         """Spend all that is left on single columns."""
-        epsilon = self.budget.left / len(columns)
-        margins = [self._margin(column, epsilon)[0] for column in columns]
+        margins, _ = self._margins(columns, self.budget.left / len(columns))
         self.progress("buying tables", 1, 1)
         return margins, [conditional((), (), margin.shares[None]) for margin in margins]
 
@@ -96,8 +95,7 @@ class Purchase:
         left, width = self._relative, len(columns)
         single, each = left * MARGINALS / width, left * TABLES / width
         steps = width + 2
-        bought = [self._margin(column, single) for column in columns]
-        margins, codes = [margin for margin, _ in bought], [made for _, made in bought]
+        margins, codes = self._margins(columns, single)
         self.progress("buying tables", 1, steps)
         choice = Choice(margins, codes, self.rows, 1 / each, degree, workers)
         chosen = choice.run(self.budget, left * STRUCTURE)
@@ -110,17 +108,28 @@ class Purchase:
             self.progress("buying tables", number + 3, steps)
         return margins, chosen, models
 
-    def _margin(self, column: Column, epsilon: float) -> tuple[Margin, Codes]:
-        """Buy the counts of one column; cells are as many as the noise lets one tell apart."""
+    def _margins(
+        self, columns: Sequence[Column], epsilon: float
+    ) -> tuple[list[Margin], list[Codes]]:
+        """Buy the counts of each column; their sums say more about the number of rows, too."""
         fitting = int(min(self.rows * epsilon / NOISE_A_CELL, MOST_CELLS))
-        cells = Cells.of(column, max(fitting, FEWEST_CELLS))
-        codes = cells.encode(self.table.values(column.name))
-        counts = np.bincount(codes, minlength=cells.size)
-        noisy = self.budget.counts(f"counts of {column.name}", counts, epsilon=epsilon)
-        near = project(noisy.astype(float), self.rows)
-        groups = tuple(merge_codes(near, cells.bins, grains_up_to(self.bins)))
-        margin = Margin(cells, noisy.astype(float), variance(epsilon), near / near.sum(), groups)
-        return margin, codes
+        cells = [Cells.of(column, max(fitting, FEWEST_CELLS), MOST_CELLS) for column in columns]
+        codes = [one.encode(self.table.values(one.column.name)) for one in cells]
+        bought = []
+        for one, made in zip(cells, codes, strict=True):
+            counts = np.bincount(made, minlength=one.size)
+            what = f"counts of {one.column.name}"
+            bought.append(self.budget.counts(what, counts, epsilon=epsilon).astype(float))
+        before = self.budget.steps[0].scale
+        weights = [1 / (2 * before**2), *(1 / (one.size * variance(epsilon)) for one in cells)]
+        sums = [self.rows, *(float(noisy.sum()) for noisy in bought)]
+        self.rows = max(round(np.average(sums, weights=weights)), 1)
+        margins = []
+        for one, noisy in zip(cells, bought, strict=True):
+            near = project(noisy, self.rows)
+            groups = tuple(merge_codes(near, one.bins, grains_up_to(self.bins)))
+            margins.append(Margin(one, noisy, variance(epsilon), near / near.sum(), groups))
+        return margins, codes
 
     def _again(
         self, one: Chosen, margins: Sequence[Margin], codes: Sequence[Codes], epsilon: float
