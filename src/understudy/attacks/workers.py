@@ -42,9 +42,10 @@ class Worker:
     def _start(self) -> "subprocess.Popen[bytes]":
         places = os.pathsep.join(filter(None, sys.path))
         environment = {**os.environ, **dict.fromkeys(ONE_CORE, "1"), "PYTHONPATH": places}
-        words = [] if self.folder is None else [str(self.folder)]
-        if words:
-            environment["TMPDIR"] = words[0]
+        words = [str(os.getpid())]
+        if self.folder is not None:
+            words.append(str(self.folder))
+            environment["TMPDIR"] = str(self.folder)
         process = subprocess.Popen(
             [sys.executable, "-c", "from understudy.attacks.workers import main; main()", *words],
             stdin=subprocess.PIPE,
@@ -164,20 +165,23 @@ def _watch(parent: int) -> None:
     """End with all that was started, and leave nothing on disk, when whoever asked is gone."""
     while os.getppid() == parent:
         time.sleep(1.0)
-    for folder in sys.argv[1:]:
+    for folder in sys.argv[2:]:
         shutil.rmtree(folder, ignore_errors=True)
     os.killpg(0, signal.SIGKILL)
 
 
 def main() -> None:
     """Play the tasks that come in; whatever the generator prints goes to standard error."""
-    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+    watch = threading.Thread(target=_watch, args=(int(sys.argv[1]),), daemon=True)
+    watch.start()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     game: Any = None
-    while (received := _receive(sys.stdin.buffer)) is not None:
-        if game is None:
-            game = pickle.loads(received)
-            _send(answers, READY)
-            continue
-        _send(answers, pickle.dumps(game.answer(pickle.loads(received))))
+    with contextlib.suppress(BrokenPipeError):
+        while (received := _receive(sys.stdin.buffer)) is not None:
+            if game is None:
+                game = pickle.loads(received)
+                _send(answers, READY)
+                continue
+            _send(answers, pickle.dumps(game.answer(pickle.loads(received))))
+    watch.join()  # who ends a worker kills it; a pipe that was closed means that nobody is left
