@@ -16,6 +16,7 @@ import understudy as us
 from people import people
 from understudy import benchmark as home
 from understudy.report.benchmark import show
+from understudy.tables import Table
 
 SPARE = ("-o", "fidelity.detection.iterations=5")
 QUICK = {"fidelity.detection": {"iterations": 5}, "utility.classification": {"iterations": 5}}
@@ -216,3 +217,13 @@ def test_no_method_worked_is_status_2(tmp_path):
     assert done.returncode == 2
     assert "cart failed on 1 of 1 splits" in done.stdout
     assert "no method worked" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "measured"),
+    [("sex", "utility.classification"), ("age", "utility.regression"), (None, None)],
+)
+def test_what_is_predicted_decides_how_it_is_measured(target, measured):
+    plan = home._Plan(Table.of(people(60, 1)), None, {}, target, None, 0, "")
+    utility = [name for name in plan.cell("cart", 0)["measures"] if name.startswith("utility")]
+    assert utility == ([] if measured is None else [measured])

@@ -65,13 +65,19 @@ class _Plan:
             "seed": int(stream(self.seed, "benchmark", str(number)).integers(2**31)),
             "rows": self.rows,
             "target": self.target,
-            "measures": [
-                m for m in MEASURED if self.target or "target" not in MEASURES[m].card.needs
-            ],
+            "measures": self.measures(),
             "measure_options": {n: dict(o) for n, o in self.options.items() if n in MEASURES},
         }
         text = json.dumps([cell, self.digest], sort_keys=True, default=str)
         return {**cell, "key": hashlib.sha256(text.encode()).hexdigest()}
+
+    def measures(self) -> list[str]:
+        """Name what is measured: a number is predicted by regression, and none without a target."""
+        if self.target is None:
+            return [name for name in MEASURED if "target" not in MEASURES[name].card.needs]
+        if not self.real.schema[self.target].is_numeric:
+            return list(MEASURED)
+        return ["utility.regression" if n == "utility.classification" else n for n in MEASURED]
 
     def halves(self, number: int, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Give the rows to fit and the control: halves, or the two tables, swapped in turn."""
