@@ -19,7 +19,8 @@ from understudy.synthesizers.copula.lines import Floats, Lines
 
 Parts = NDArray[np.int16]
 
-SWEEPS, SETTLE = 48, 36
+SETTLING = (36, 60, 40_000_000)
+AVERAGED = (12, 60, 20_000_000)
 EVERY = 4
 BLOCK = 2_000
 TRIED, TRIED_LAST = 10_000, 100_000
@@ -73,7 +74,8 @@ def fit_latent(
 ) -> Latent:
     """Learn the correlation from the parts that rows lie in, one row of them for each line.
 
-    Each sweep replaces the second moments at first; those of the last sweeps are averaged.
+    Each sweep replaces the second moments at first; those of the last sweeps are averaged. There
+    are more sweeps where each is small, so that the draws add little to the error.
     """
     from scipy.special import ndtri
 
@@ -82,16 +84,23 @@ def fit_latent(
     moments = latent @ latent.T / parts.shape[1]
     np.fill_diagonal(moments, 1)
     correlation = shrunk(moments, latent, shrink)
-    for number in range(SWEEPS):
+    settle, averaged = _sweeps(SETTLING, parts.size), _sweeps(AVERAGED, parts.size)
+    for number in range(settle + averaged):
         sweep(latent, parts, cuts, correlation, rng)
-        weight = 1 / max(number - SETTLE + 1, 1)
-        moments += weight * (latent @ latent.T / parts.shape[1] - moments)
+        step = latent @ latent.T / parts.shape[1] - moments
+        moments += step / max(number - settle + 1, 1)
         correlation = shrunk(moments, latent, shrink)
         if number % EVERY == 0:
             cuts = calibrated(lines, correlation, cuts, TRIED, rng)
-        progress("learning correlations", number + 1, SWEEPS)
+        progress("learning correlations", number + 1, settle + averaged)
     cuts = calibrated(lines, correlation, cuts, TRIED_LAST, rng)
     return Latent(lines, correlation, tuple(cuts))
+
+
+def _sweeps(limits: tuple[int, int, int], draws: int) -> int:
+    """Give the number of sweeps: at least, at most, or as many as make so many draws."""
+    least, most, wanted = limits
+    return min(max(wanted // max(draws, 1), least), most)
 
 
 def start(parts: Parts, cuts: Sequence[Floats]) -> Floats:
@@ -147,7 +156,7 @@ def truncated(low: Floats, high: Floats, uniform: Floats) -> Floats:
     below = ndtr(first)
     made = ndtri(np.maximum(below + (ndtr(last) - below) * uniform, TINY))
     made = np.clip(made, first, last)
-    return np.where(flip, -made, made)
+    return np.asarray(np.where(flip, -made, made))
 
 
 def shrunk(moments: Floats, latent: Floats, shrink: float | None) -> Floats:
