@@ -68,7 +68,7 @@ class Latent:
 def fit_latent(
     lines: Lines,
     parts: Parts,
-    shrink: float | None,
+    shrink: float,
     rng: np.random.Generator,
     progress: Progress,
 ) -> Latent:
@@ -83,16 +83,18 @@ def fit_latent(
     latent = start(parts, cuts)
     moments = latent @ latent.T / parts.shape[1]
     np.fill_diagonal(moments, 1)
-    correlation = shrunk(moments, latent, shrink)
+    error = errors(parts, cuts)
+    correlation = leaned(moments, error)
     settle, averaged = _sweeps(SETTLING, parts.size), _sweeps(AVERAGED, parts.size)
     for number in range(settle + averaged):
         sweep(latent, parts, cuts, correlation, rng)
         step = latent @ latent.T / parts.shape[1] - moments
         moments += step / max(number - settle + 1, 1)
-        correlation = shrunk(moments, latent, shrink)
+        correlation = leaned(moments, error)
         if number % EVERY == 0:
             cuts = calibrated(lines, correlation, cuts, TRIED, rng)
         progress("learning correlations", number + 1, settle + averaged)
+    correlation = positive(correlation, shrink)
     cuts = calibrated(lines, correlation, cuts, TRIED_LAST, rng)
     return Latent(lines, correlation, tuple(cuts))
 
@@ -159,22 +161,47 @@ def truncated(low: Floats, high: Floats, uniform: Floats) -> Floats:
     return np.asarray(np.where(flip, -made, made))
 
 
-def shrunk(moments: Floats, latent: Floats, shrink: float | None) -> Floats:
-    """Scale second moments to a correlation and lean it to independence.
+def errors(parts: Parts, cuts: Sequence[Floats]) -> Floats:
+    """Give the squared errors of correlations near 0, from rows that are known on both lines.
 
-    Unless it is given, the weight of independence is that of Ledoit and Wolf (2004): the expected
-    squared error of the moments over their squared distance from independence.
+    It is 1/rows for values that are known, and more for cells: a line of probabilities p between
+    cuts c keeps the share Σ (φ(c) − φ(c'))²/p of what its values would tell; 2/π for halves.
+    """
+    from scipy.special import ndtr
+
+    kept = []
+    for own in cuts:
+        height = np.concatenate([[0.0], np.exp(-(own**2) / 2) / np.sqrt(2 * np.pi), [0.0]])
+        chance = np.diff(np.concatenate([[0.0], ndtr(own), [1.0]]))
+        kept.append(float((np.diff(height) ** 2 / np.maximum(chance, TINY)).sum()))
+    known = np.array([own <= len(c) for own, c in zip(parts, cuts, strict=True)], np.float32)
+    rows = (known @ known.T).astype(np.float64)
+    made: Floats = 1 / np.maximum(rows * np.outer(kept, kept), 1.0)
+    return made
+
+
+def leaned(moments: Floats, error: Floats) -> Floats:
+    """Scale second moments to a correlation, each leaning to 0 as far as its own noise asks for.
+
+    A correlation r is kept by the share r² / (r² + its squared error). One weight for all would
+    weaken strong relations where many lines have none, and every sweep anew.
     """
     spread = np.sqrt(np.maximum(np.diag(moments), TINY))
     made = moments / np.outer(spread, spread)
-    if shrink is None:
-        length = ((latent / spread[:, None]) ** 2).sum(axis=0)
-        error = ((length**2).mean() - (made**2).sum()) / latent.shape[1]
-        distance = ((made - np.eye(len(made))) ** 2).sum()
-        shrink = min(max(error, 0.0) / max(distance, TINY), 1.0)
-    made *= 1 - min(max(shrink, LEAST_SHRINKAGE), 1.0)
+    square = made**2
+    return positive(made * (square / (square + error)), LEAST_SHRINKAGE)
+
+
+def positive(correlation: Floats, shrink: float) -> Floats:
+    """Lean a correlation to independence; lift what is then not positive."""
+    made = correlation * (1 - shrink)
     np.fill_diagonal(made, 1)
-    return np.asarray(made)
+    values, vectors = np.linalg.eigh(made)
+    if len(values) and values[0] < LEAST_SHRINKAGE:
+        made = (vectors * np.maximum(values, LEAST_SHRINKAGE)) @ vectors.T
+        spread = np.sqrt(np.diag(made))
+        made /= np.outer(spread, spread)
+    return made
 
 
 def calibrated(

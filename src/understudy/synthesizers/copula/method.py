@@ -46,8 +46,8 @@ class Copula:
     pieces : int
         The parts that other numbers are cut into. With 1 relations rise or fall throughout, as
         a Gaussian copula has it; with 3 they may bend.
-    shrink : float, optional
-        How far correlations are pulled to 0, from 0 to 1; by default what the data ask for.
+    shrink : float
+        How far correlations are pulled to 0, from 0 to 1, beyond what their own noise asks for.
     keep : list of names
         Columns that are kept as they are, in partial synthesis.
     """
@@ -56,7 +56,7 @@ class Copula:
     margins: str = "empirical"
     levels: int = 20
     pieces: int = 1
-    shrink: float | None = None
+    shrink: float = 0.0
     keep: Sequence[str] = ()
     supports_: list[Support] = field(init=False, repr=False, default_factory=list)
     latent_: Latent = field(init=False, repr=False)
@@ -76,7 +76,7 @@ class Copula:
         "no value that fewer than k training rows hold",
         source="The Gaussian copula of the Synthetic Data Vault (Patki, Wedge and Veeramachaneni "
         "2016), for mixed columns by Hoff 2007, by stochastic EM (Delyon, Lavielle and Moulines "
-        "1999), shrunk as by Ledoit and Wolf 2004",
+        "1999)",
         coarser="weaker relations, such as -o copula.shrink=0.3, or margins of few parameters, "
         "-o copula.margins=fitted",
         finer="relations that bend, such as -o copula.pieces=3",
@@ -92,12 +92,8 @@ class Copula:
             raise OptionError(
                 f"copula: margins = {self.margins!r}", hint=f"use one of {', '.join(MARGINS)}"
             )
-        if self.shrink is not None and not (
-            type(self.shrink) in (int, float) and 0 <= self.shrink <= 1
-        ):
-            raise OptionError(
-                f"copula: shrink = {self.shrink!r}", hint="use a share between 0 and 1"
-            )
+        if not 0 <= self.shrink <= 1:
+            raise OptionError(f"copula: shrink = {self.shrink}", hint="use a share between 0 and 1")
         self.keep = names_in(self.keep, "copula: keep")
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
