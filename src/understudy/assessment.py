@@ -275,11 +275,15 @@ def how_made(markers: Sequence[Marker | None]) -> Made | None:
 
 
 def _made(markers: Sequence[Marker | None]) -> dict[str, Any]:
-    """Say by which method the release was made and what epsilon it spent, if every file says so."""
+    """Say by which method the release was made and what epsilon it spent, if every file says so.
+
+    Noise that a seed drew is no claim.
+    """
     known = [marker for marker in markers if marker is not None]
     if not known or len(known) < len(markers):
         return {}
-    methods, spent = {marker.method for marker in known}, [marker.epsilon for marker in known]
+    methods = {marker.method for marker in known}
+    spent = [None if marker.seeded else marker.epsilon for marker in known]
     said: dict[str, Any] = {"method": methods.pop()} if len(methods) == 1 else {}
     stated = [epsilon for epsilon in spent if epsilon is not None]
     return said if len(stated) < len(spent) else {**said, "epsilon_spent": max(stated)}

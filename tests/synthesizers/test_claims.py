@@ -7,6 +7,8 @@ import warnings
 import zipfile
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 import understudy as us
@@ -16,6 +18,7 @@ from understudy.attacks.games import World
 from understudy.errors import OptionError, SchemaError
 from understudy.generators import Ours
 from understudy.release import release
+from understudy.schema import Column, Schema
 from understudy.synthesizers import SYNTHESIZERS, Synthesizer, base
 from understudy.synthesizers import ledger as ledgers
 from understudy.synthesizers.budget import Budget
@@ -136,18 +139,54 @@ def test_a_seed_of_noise_enters_neither_the_model_file_nor_the_samples(tmp_path)
     assert us.load(tmp_path / "n").sample(50).equals(again.sample(50))
 
 
+def test_whoever_gets_a_release_is_told_that_a_seed_drew_its_noise(tmp_path):
+    seeded(3).save(tmp_path / "m")
+    for made, told in ((us.load(tmp_path / "m"), True), (fitted(), False)):
+        Release.of_rows(made).write([tmp_path / "s.csv"], note=tmp_path / "s.csv.README.md")
+        marker, text = read_marker(tmp_path / "s.csv"), (tmp_path / "s.csv.README.md").read_text()
+        assert marker.seeded is told
+        assert ("**A seed is given: whoever knows it can draw the noise again" in text) is told
+        done = us.assess(
+            PEOPLE, tmp_path / "s.csv", schema=DECLARED, measures=["fidelity.hellinger"]
+        )
+        assert ("epsilon_spent" in done.provenance) is not told
+
+
 def test_a_high_epsilon_is_warned_of():
     with pytest.warns(UserWarning, match=r"Epsilon 10.5 is above 10: .*Golob"):
         fitted(10.5)
     fitted(10)
 
 
-@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf, "much", True])
+@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf, 1e-12, 1e300, "much", True])
 def test_impossible_epsilons(epsilon):
     with pytest.raises(OptionError, match="epsilon = "):
         us.synthesizer("noisy", epsilon=epsilon)
     with pytest.raises(OptionError, match="epsilon = "):
         Synthesizer(Noisy(epsilon=epsilon)).fit(PEOPLE, schema=DECLARED)
+
+
+def test_the_categories_of_a_frame_are_not_taken_over():
+    """They are the values that it holds: which levels occur, and a level that nobody declared."""
+    town = ["Wien"] * 199 + ["Bern"]
+    for real in (
+        PEOPLE.with_columns(town=pl.Series(town).cast(pl.Enum(["Wien", "Bern"]))),
+        PEOPLE.to_pandas().assign(town=pd.Categorical(town)),
+    ):
+        random = us.synthesizer("bayes", mode="random", epsilon=1.0)
+        made = random.fit(real, schema=DECLARED).sample(2000)
+        assert isinstance(made, type(real))
+        shown = pl.DataFrame(made)
+        assert shown.schema["town"] == pl.String
+        assert set(shown["town"]) == {"Graz", "Linz", "Wien"}
+
+
+def test_numbers_are_not_cut_to_the_type_of_the_training_frame():
+    schema = Schema((Column("n", "number", stored="integer", decimals=0, bounds=(0.0, 900.0)),))
+    real = pl.DataFrame({"n": [1, 2] * 50}, schema={"n": pl.UInt8})
+    made = us.synthesizer("bayes", mode="random", epsilon=1.0).fit(real, schema=schema)
+    made = made.sample(500)
+    assert made["n"].max() > 255
 
 
 def test_kinds_must_be_declared_also_of_columns_left_out():

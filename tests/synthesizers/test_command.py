@@ -133,8 +133,10 @@ def _wait_until_gone(pid: int) -> None:
     raise AssertionError("a process was left behind")
 
 
-def test_a_program_does_not_outlive_who_asked_for_it(train, program, tmp_path):
-    note = tmp_path / "pid"
+def test_a_program_does_not_outlive_who_asked_for_it(train, program, tmp_path, monkeypatch):
+    note, temporary = tmp_path / "pid", tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     text = f"""
         import os, time
         open({str(note)!r}, "w").write(str(os.getpid()))
@@ -149,10 +151,12 @@ def test_a_program_does_not_outlive_who_asked_for_it(train, program, tmp_path):
     end = time.monotonic() + 30
     while not (note.exists() and note.read_text()) and time.monotonic() < end:
         time.sleep(0.05)
+    assert len(list(temporary.glob("understudy-*/train.csv"))) == 1
     running.kill()
     running.wait()
     _wait_until_gone(int(note.read_text()))
     assert not (tmp_path / "out.csv").exists()
+    assert not list(temporary.glob("understudy-*"))
 
 
 @pytest.mark.parametrize(

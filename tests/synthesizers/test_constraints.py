@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import understudy as us
 from understudy.errors import OptionError, UnderstudyError
 from understudy.schema import infer
 from understudy.synthesizers.constraints import Constraint, read_constraints
+from understudy.synthesizers.partial import replace
 from understudy.tables import Table
 
 ROWS = 24
@@ -116,6 +118,8 @@ def test_what_is_refused(text: str, message: str, hint: str) -> None:
         (["start <= end", "end <= '2019-01-01'", "start > '2019-06-01'"], ["start <= end", "2019"]),
         (["low < high", "high < unique", "unique <= low", "age > 3"], ["low < high", "unique"]),
         (["age == 4", "age > 4"], ["age == 4", "age > 4"]),
+        (["sex == F", "age > 3", "sex == M"], ["sex == F and sex == M"]),
+        (["age in (3, 4)", "age == 4.0", "age in (3, 5)"], ["age in (3, 4)", "age in (3, 5)"]),
         (["age < age"], ["age < age: no value can meet it"]),
         (["9 <= age <= 3"], ["9 <= age <= 3: no value can meet it"]),
         (["unique > 5000"], ["the bounds of 'unique'"]),
@@ -133,13 +137,23 @@ def test_contradictions(texts: list[str], named: list[str]) -> None:
 
 
 def test_what_is_no_contradiction() -> None:
-    texts = ["low <= high", "high <= low", "18 <= age <= 18", "age > 20 or age < 10", "age != 3"]
+    texts = [
+        "sex in ('F', 'M')",
+        "sex == F",
+        "low <= high",
+        "high <= low",
+        "18 <= age <= 18",
+        "age > 20 or age < 10",
+        "age != 3",
+    ]
     assert len(read_constraints([*texts, *texts], SCHEMA)) == len(texts)
 
 
 def test_a_text_is_no_list() -> None:
     with pytest.raises(OptionError, match="is no list"):
-        read_constraints("age > 3", SCHEMA)
+        us.synthesizer("independent", constraints="age > 3").fit(PEOPLE)
+    with pytest.raises(OptionError, match="is no list"):
+        replace(PEOPLE, ["age"], method="cart", constraints="age > 3")
 
 
 WORDS = st.sampled_from(

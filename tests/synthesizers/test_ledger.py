@@ -74,7 +74,9 @@ def test_a_fit_is_entered_before_its_noise_is_drawn(path):
     assert [(e.epsilon, e.state) for e in seen] == [(0.5, "begun")]
 
 
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, DataError])
+@pytest.mark.parametrize(
+    "error", [RuntimeError, KeyboardInterrupt, DataError, OptionError, SchemaError]
+)
 def test_what_ends_a_fit_hides_no_spending(path, error):
     class Broken(Noisy):
         def fit(self, table, rng, progress):
@@ -87,6 +89,31 @@ def test_what_ends_a_fit_hides_no_spending(path, error):
     ledger = ledgers.read(path)
     assert [e.state for e in ledger.entries] == ["begun", "fitted"]
     assert ledger.spent == 1.5
+
+
+def test_noise_of_generators_that_the_generator_made_is_no_less_spent(path):
+    class Spawning(Noisy):
+        def fit(self, table, rng, progress):
+            super().fit(table, rng.spawn(1)[0], progress)
+            raise OptionError("in the middle", hint="none")
+
+    with pytest.raises(OptionError):
+        fit(path, 0.5, method=Spawning)
+    assert ledgers.read(path).spent == 0.5
+
+
+def test_a_link_has_the_lock_of_what_it_names(path):
+    fit(path, 1)
+    link = path.with_name("link.json")
+    link.symlink_to(path)
+    with (
+        locked(path, hint="wait"),
+        pytest.raises(DataError, match="another run"),
+        locked(link, hint="wait"),
+    ):
+        raise AssertionError("it was not kept off")
+    fit(link, 0.5)
+    assert ledgers.read(path).spent == 1.5
 
 
 def test_what_is_refused_for_want_of_a_declaration_spends_nothing(path):
@@ -123,7 +150,7 @@ def test_a_limit_refuses_a_fit_before_any_noise_is_drawn(path):
 
 def test_a_limit_may_be_set_before_the_first_fit(path):
     assert ledgers.set_limit(path, 2).limit == 2
-    with pytest.raises(OptionError, match="epsilon = -1"):
+    with pytest.raises(OptionError, match="limit = -1"):
         ledgers.set_limit(path, -1)
     assert ledgers.read(path).limit == 2
 

@@ -12,7 +12,7 @@ import understudy as us
 from people import people
 from understudy.errors import OptionError
 from understudy.schema import infer
-from understudy.synthesizers.margins import Margins, _apportion, _whole, read_margins
+from understudy.synthesizers.margins import Margins, _apportion, _whole
 
 REAL = people(2000, 1)
 
@@ -166,19 +166,3 @@ def test_raking_a_table_worked_by_hand():
     u = (3.25 - np.sqrt(3.25**2 - 4 * 3 * 0.5)) / 6
     assert fitted[0, 0] == pytest.approx(u)
     assert str(margins) == "a: x 0.5, y 0.5; b: p 0.25, q 0.75"
-
-
-@pytest.mark.parametrize(
-    "text", ["sex", "=f:1", "sex=f", "sex=f:x", "sex=f:nan", "sex=f:0.5,f:0.2", "sex=f:0.5,"]
-)
-def test_margins_that_cannot_be_read(text):
-    with pytest.raises(OptionError, match="--margin"):
-        read_margins([text])
-
-
-def test_margins_as_text():
-    assert read_margins(["a=x:y:0.5,p,,q:0.5", "b=:1"]) == {
-        "a": {"x:y": 0.5, "p,q": 0.5},
-        "b": {None: 1.0},
-    }
-    assert read_margins([]) is None

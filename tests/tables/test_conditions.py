@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.errors import OptionError
-from understudy.schema import infer
+from understudy.schema import Column, Schema, infer
 from understudy.tables import Condition, Table
 from understudy.tables.grammar import ORDER, Joined, Not, Test
 
@@ -29,6 +29,28 @@ FRAME = pl.DataFrame(
 )
 SCHEMA = infer(FRAME).replace("age", kind="number", levels=("N",))
 PEOPLE = Table.of(FRAME, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("text", "yes", "no"),
+    [
+        ("a < b", "1000", "0110"),
+        ("a <= b", "1100", "0010"),
+        ("a == b", "0100", "1010"),
+        ("a != b", "1010", "0100"),
+        (f"a > {2**60}", "0110", "1000"),
+        (f"a == {2**60 + 1}", "0100", "1010"),
+        (f"a in (3, {2**60})", "1000", "0110"),
+    ],
+)
+def test_whole_numbers_beyond_what_floats_tell_apart(text, yes, no):
+    big = 2**60
+    frame = pl.DataFrame({"a": [big, big + 1, big + 2, None], "b": [big + 1, big + 1, big, 1]})
+    schema = Schema(tuple(Column(n, "number", stored="integer", decimals=0) for n in "ab"))
+    condition = Condition.parse(text, schema.names)
+    table = Table.of(frame, schema)
+    assert "".join(map(str, condition.mask(table).astype(int))) == yes
+    assert "".join(map(str, condition.fails(table).astype(int))) == no
 
 
 @pytest.mark.parametrize(

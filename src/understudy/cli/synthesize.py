@@ -1,12 +1,13 @@
 """understudy synthesize."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from understudy.cli import common
+from understudy.cli.texts import given_values, margin_shares, replicate_paths
 from understudy.errors import OptionError
 
 if TYPE_CHECKING:
@@ -117,8 +118,8 @@ def command(
     outputs, note = replicate_paths(out, replicates), note_for(out)
     common.check_outputs([*outputs, note, save, ledger], [train, model, schema, train_on])
     common.check_outputs([*outputs, note, save], [ledger])
-    asked, values = common.parse_options(options), given_values(given)
-    shares = _read_margins(margin)
+    asked = common.parse_options(options)
+    values, shares = given_values(given), margin_shares(margin)
     if epsilon is not None:
         asked = _with_epsilon(asked, method, epsilon, partial=bool(replace or keep))
     with common.progress_bar(quiet) as progress:
@@ -188,12 +189,6 @@ def _with_epsilon(asked: Any, method: str | None, epsilon: float, *, partial: bo
             f"--epsilon and -o {name}.epsilon are both given", hint="give one of the two"
         )
     return {**asked, name: {**own, "epsilon": epsilon}}
-
-
-def _read_margins(texts: tuple[str, ...]) -> Any:
-    from understudy.synthesizers.margins import read_margins
-
-    return read_margins(texts)
 
 
 def _from_model(
@@ -266,6 +261,7 @@ def _partial(
     train_on: Path | None,
     constraints: tuple[str, ...],
 ) -> "Release":
+    from understudy.synthesizers.constraints import all_constraints
     from understudy.synthesizers.handover import Release
     from understudy.synthesizers.holding import with_identifiers
     from understudy.synthesizers.partial import Replacement, all_but, default_method
@@ -274,7 +270,7 @@ def _partial(
     name = method or default_method()
     common.only(options, name)
     table = Table.of(train, schema)
-    table = with_identifiers(table, (*table.schema.constraints, *constraints))
+    table = with_identifiers(table, all_constraints(table.schema, constraints))
     made = Replacement.of(
         table,
         replace or all_but(keep, table.schema),
@@ -317,39 +313,3 @@ def _say_spent(release: "Release", ledger: Path | None, quiet: bool) -> None:
     common.say(text, quiet=quiet)
     if ledger is not None:
         common.say(f"{ledger}: {release.made.ledger_}", quiet=quiet)
-
-
-def given_values(texts: Iterable[str]) -> dict[str, str | None] | None:
-    """Read ``A=VALUE`` pairs; a comma within a value is written twice.
-
-    Examples
-    --------
-    >>> given_values(["sex=F,age=30", "income="])
-    {'sex': 'F', 'age': '30', 'income': None}
-    """
-    given: dict[str, str | None] = {}
-    for text in texts:
-        for part in text.replace(",,", "\0").split(","):
-            name, equals, value = part.partition("=")
-            if not equals:
-                raise OptionError(f"--given {text}", hint="write --given A=VALUE, such as sex=F")
-            name = name.strip()
-            if name in given:
-                raise OptionError(f"--given names '{name}' twice", hint="give one value")
-            given[name] = value.strip().replace("\0", ",") or None
-    return given or None
-
-
-def replicate_paths(out: Path, replicates: int) -> list[Path]:
-    """Number the files of several replicates.
-
-    Examples
-    --------
-    >>> [p.name for p in replicate_paths(Path("v1.2.csv.gz"), 2)]
-    ['v1.2_1.csv.gz', 'v1.2_2.csv.gz']
-    """
-    if replicates == 1:
-        return [out]
-    extension = common.extension_of(out)
-    stem = out.name[: len(out.name) - len(extension)]
-    return [out.with_name(f"{stem}_{number}{extension}") for number in range(1, replicates + 1)]

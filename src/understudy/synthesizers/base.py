@@ -3,7 +3,6 @@
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
@@ -17,6 +16,7 @@ from understudy.errors import DataError, OptionError, UnderstudyError
 from understudy.schema import Schema, dumps, loads
 from understudy.synthesizers import claims
 from understudy.synthesizers.budget import Step
+from understudy.synthesizers.constraints import all_constraints
 from understudy.synthesizers.drawing import Drawing, complete
 from understudy.synthesizers.given import given_condition
 from understudy.synthesizers.holding import Held
@@ -107,6 +107,7 @@ class Synthesizer:
     inner_: Schema = field(init=False, repr=False)
     notes_: list[str] = field(default_factory=list, init=False, repr=False)
     spending_: tuple[Step, ...] | None = field(default=None, init=False, repr=False)
+    seeded_: bool = field(default=False, init=False, repr=False)
     ledger_: str = field(default="", init=False, repr=False)
     is_loaded_: bool = field(default=False, init=False, repr=False)
 
@@ -127,20 +128,19 @@ class Synthesizer:
         epsilon, self.is_loaded_ = claims.claimed(self.method), False
         if epsilon is not None:
             table = claims.without_reasons(table)
-        texts, keep = (*table.schema.constraints, *self.constraints), self._kept
-        held, inner = Held.fit(table, texts, keep=keep, reads=epsilon is None)
+        texts = all_constraints(table.schema, self.constraints)
+        held, inner = Held.fit(table, texts, keep=self._kept, reads=epsilon is None)
         self.notes_ = held.notes(table) if epsilon is None else []
-        entered = claims.spending(table, self.method.card.name, epsilon or 0.0, ledger)
-        self.held_, table = held, inner
+        self.held_ = held
         if epsilon is not None:
-            return self._fit_under(epsilon, table, replicate, entered)
+            return self._fit_under(epsilon, table, inner, replicate, ledger)
         if ledger is not None:
             raise OptionError(
                 f"a ledger, but {self.method.card.name} spends no epsilon", hint="leave it out"
             )
         rng = self._stream("fit", *([str(replicate)] if replicate else []))
-        self.method.fit(table, rng, self.progress)
-        self.schema_, self.spending_ = self._emitted(table), None
+        self.method.fit(inner, rng, self.progress)
+        self.schema_, self.spending_ = self._emitted(inner), None
         self.give_back_, self.rows_ = table.give_back, table.height
         return self
 
@@ -148,8 +148,9 @@ class Synthesizer:
         self,
         epsilon: float,
         table: Table,
+        inner: Table,
         replicate: int,
-        entered: AbstractContextManager[claims.Account],
+        ledger: str | Path | None,
     ) -> Self:
         """Fit under epsilon: what is learnt outside the budget is nothing but declared facts."""
         if replicate:
@@ -160,17 +161,19 @@ class Synthesizer:
         for text in claims.cautions(epsilon, seeded=self.seed is not None):
             self.tell(text)
         rng = claims.hidden_generator() if self.seed is None else self._stream("fit")
-        with entered as account:
-            self.method.fit(table, rng, self.progress)
+        name = self.method.card.name
+        with claims.spending(table, name, epsilon, rng, ledger) as account:
+            self.method.fit(inner, rng, self.progress)
             learnt = claims.learnt(self.method)
             account.steps = tuple(learnt.spending_)
-            emitted = self._emitted(table)
+            emitted = self._emitted(inner)
             claims.check_declared(emitted)
             claims.check_declared(self.inner_)
         claims.spent_of(account.steps, epsilon)
         self.schema_ = emitted
         self.give_back_, self.rows_ = table.give_back, max(int(learnt.rows_), 0)
         self.spending_, self.ledger_ = tuple(account.steps), account.said
+        self.seeded_ = self.seed is not None
         return self
 
     def _emitted(self, table: Table) -> Schema:
@@ -290,6 +293,7 @@ class Synthesizer:
             head |= {"inner": dumps(self.inner_), "held": self.held_.to_dict()}
         if self.spending_ is not None:
             head["spending"] = [step.to_dict() for step in self.spending_]
+            head["seeded"] = self.seeded_
         state = self.method.state()
         frames = {**state.frames, **self.held_.frames()}
         write_model(file, head, dataclasses.replace(state, frames=frames))
@@ -327,5 +331,6 @@ def restore(path: str | Path, methods: Mapping[str, type[Method]]) -> Synthesize
     made = Synthesizer(method, seed=document["seed"])
     made.schema_, made.rows_, made.spending_ = schema, document["rows"], steps
     made.held_, made.inner_, made.is_loaded_ = held, inner, True
+    made.seeded_ = document.get("seeded") is True
     made.give_back_ = lambda out: out
     return made

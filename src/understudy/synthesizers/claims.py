@@ -20,6 +20,7 @@ SEEDED = (
     "A seed is given: whoever knows it can draw the noise again, and epsilon {epsilon:g} holds "
     "against nobody who does. Use a seed only for tests."
 )
+SMALLEST, LARGEST = 1e-4, 1e6
 ABOVE = (
     "Epsilon {epsilon:g} is above {high:g}: with as little noise, generators have given away who "
     "was in their training table (Golob et al. 2024). understudy attack measures it."
@@ -36,7 +37,15 @@ class Claims(Protocol):
 def claimed(method: Any) -> float | None:
     """Give the epsilon that a method claims; none if it claims none, or a foreign program does."""
     epsilon = None if getattr(method, "foreign", False) else getattr(method, "epsilon", None)
-    return None if epsilon is None else check_epsilon(epsilon)
+    if epsilon is None:
+        return None
+    if not SMALLEST <= (number := check_epsilon(epsilon)) <= LARGEST:
+        raise OptionError(
+            f"epsilon = {number:g}",
+            hint=f"give {SMALLEST:g} to {LARGEST:g}: less is noise alone, even the number of rows; "
+            "more is no noise at all",
+        )
+    return number
 
 
 def learnt(method: Any) -> Claims:
@@ -70,9 +79,13 @@ def hidden_generator() -> np.random.Generator:
 
 
 def without_reasons(table: Table) -> Table:
-    """Drop the reasons why columns are what they are: they tell of the data."""
+    """Drop what tells of the data: the reasons in the schema, and the types of the caller's frame.
+
+    The categories of a pandas or polars column are the values that it holds.
+    """
     columns = tuple(dataclasses.replace(column, why="") for column in table.schema)
-    return dataclasses.replace(table, schema=dataclasses.replace(table.schema, columns=columns))
+    schema = dataclasses.replace(table.schema, columns=columns)
+    return dataclasses.replace(table, schema=schema, give_back=table.give_plain)
 
 
 def check_declared(schema: Schema) -> None:
@@ -110,12 +123,17 @@ class Account:
 
 @contextmanager
 def spending(
-    table: Table, method: str, epsilon: float, ledger: str | Path | None
+    table: Table,
+    method: str,
+    epsilon: float,
+    rng: np.random.Generator,
+    ledger: str | Path | None,
 ) -> Iterator[Account]:
     """Enter a fit into a ledger before it begins, and its steps when it has ended.
 
-    What is refused for the sake of an option or the schema has spent nothing, and its entry is
-    taken out again; whatever else ends a fit leaves the entry there.
+    What is refused for the sake of an option or the schema, before the generator has drawn
+    anything, has spent nothing, and its entry is taken out again; whatever else ends a fit
+    leaves the entry there.
     """
     account = Account()
     if ledger is None:
@@ -123,10 +141,17 @@ def spending(
         return
     from understudy.synthesizers import ledger as ledgers
 
-    entry = ledgers.begin(Path(ledger), table, method, epsilon)
+    entry, before = ledgers.begin(Path(ledger), table, method, epsilon), _drawn(rng)
     try:
         yield account
     except (OptionError, SchemaError):
-        ledgers.withdraw(Path(ledger), entry)
+        if _drawn(rng) == before:
+            ledgers.withdraw(Path(ledger), entry)
         raise
     account.said = ledgers.end(Path(ledger), entry, account.steps).said_of(entry)
+
+
+def _drawn(rng: np.random.Generator) -> tuple[str, int]:
+    """Tell a generator that has drawn something, itself or by others that it made, from before."""
+    made: Any = rng.bit_generator.seed_seq
+    return repr(rng.bit_generator.state), made.n_children_spawned

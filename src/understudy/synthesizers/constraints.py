@@ -11,10 +11,11 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from understudy.errors import OptionError
-from understudy.schema import Schema, near
+from understudy.schema import Column, Schema, near, same_level
 from understudy.tables import Condition, Table
 from understudy.tables.conditions import as_number
 from understudy.tables.grammar import ORDER, Joined, Node, Pair, Test, listed, shown, tests
@@ -99,7 +100,8 @@ def _read(text: str, schema: Schema) -> Constraint:
         column = schema[names[0]]
         if column.stored not in NUMBERED or column.kind == "date":
             raise OptionError(
-                f"{text}: values of '{names[0]}' are no identifiers ({column.stored})",
+                f"{text}: values of '{names[0]}' are no identifiers "
+                f"({column.kind if column.kind == 'date' else column.stored})",
                 hint="an identifier is a whole number or a text",
             )
         return Constraint(text, "unique", names)
@@ -129,10 +131,15 @@ def _check_sides(condition: Condition, schema: Schema) -> None:
                 )
 
 
+def all_constraints(schema: Schema, added: Sequence[str]) -> tuple[str, ...]:
+    """Give the constraints of a schema and those that are added to them."""
+    if isinstance(added, str):
+        raise OptionError(f"constraints = {added!r} is no list", hint="give a list of texts")
+    return (*schema.constraints, *added)
+
+
 def read_constraints(texts: Sequence[str], schema: Schema) -> tuple[Constraint, ...]:
     """Read constraints, each once; refuse those that contradict each other."""
-    if isinstance(texts, str):
-        raise OptionError(f"constraints = {texts!r} is no list", hint="give a list of texts")
     made = tuple(Constraint.parse(text, schema) for text in dict.fromkeys(texts))
     taken: dict[str, Constraint] = {}
     for one in made:
@@ -151,6 +158,7 @@ def read_constraints(texts: Sequence[str], schema: Schema) -> tuple[Constraint, 
                     hint="drop one of the two",
                 )
     _refuse_contradictions(made, schema)
+    _refuse_no_value(made, schema)
     return made
 
 
@@ -190,13 +198,38 @@ def _refuse_contradictions(constraints: Sequence[Constraint], schema: Schema) ->
     edges += [_Edge(("value", low), ("value", high), True, "") for low, high in pairwise(values)]
     for edge in edges:
         if edge.strict and (way := _way(edge.high, edge.low, edges)) is not None:
-            texts = dict.fromkeys(why for why in (edge.why, *way) if why)
-            raise OptionError(
-                f"constraints that contradict each other: {' and '.join(texts)}"
-                if len(texts) > 1
-                else f"constraint {next(iter(texts))}: no value can meet it",
-                hint="drop or correct one of them",
-            )
+            raise _contradiction(why for why in (edge.why, *way) if why)
+
+
+def _refuse_no_value(constraints: Sequence[Constraint], schema: Schema) -> None:
+    """Refuse lists of values of one column that share none: ``sex == F`` and ``sex == M``."""
+    left: dict[str, tuple[set[object], tuple[str, ...]]] = {}
+    for one in constraints:
+        for test in () if one.condition is None else _conjuncts(one.condition.root):
+            if isinstance(test, Test) and test.operator in ("==", "in"):
+                values = _values(schema[test.name], test.values)
+                before, texts = left.get(test.name, (values, ()))
+                left[test.name] = before & values, (*texts, one.text)
+                if not before & values:
+                    raise _contradiction((*texts, one.text))
+
+
+def _values(column: Column, texts: Sequence[str]) -> set[object]:
+    """Give the values that are meant, each written in one way."""
+    if not column.is_numeric:
+        return set(same_level(pl.Series(texts, dtype=pl.String), column.levels))
+    numbers = (as_number(column, text) for text in texts)
+    return {t if number is None else number for t, number in zip(texts, numbers, strict=True)}
+
+
+def _contradiction(texts: Iterable[str]) -> OptionError:
+    told = tuple(dict.fromkeys(texts))
+    return OptionError(
+        f"constraints that contradict each other: {' and '.join(told)}"
+        if len(told) > 1
+        else f"constraint {told[0]}: no value can meet it",
+        hint="drop or correct one of them",
+    )
 
 
 def _conjuncts(node: Node) -> Iterator[Test | Pair]:

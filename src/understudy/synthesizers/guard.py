@@ -1,21 +1,24 @@
-"""Runs a program, and ends it with all that it started when whoever asked for it is gone."""
+"""Runs a program; when whoever asked for it is gone, ends it and removes the rows it was given."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 
 
-def _watch() -> None:
+def _watch(folder: str) -> None:
     os.read(0, 1)  # returns when the other end of the pipe is closed
+    shutil.rmtree(folder, ignore_errors=True)
     os.killpg(0, signal.SIGKILL)
 
 
 def main() -> None:
-    """Run the words given as a program, in the process group of this one."""
-    threading.Thread(target=_watch, daemon=True).start()
-    status = subprocess.call(sys.argv[1:], stdin=subprocess.DEVNULL)
+    """Run a program in the process group of this one: a folder is given, then its words."""
+    folder, *words = sys.argv[1:]
+    threading.Thread(target=_watch, args=(folder,), daemon=True).start()
+    status = subprocess.call(words, stdin=subprocess.DEVNULL)
     sys.exit(status if status >= 0 else 128 - status)
 
 

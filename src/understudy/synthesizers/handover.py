@@ -62,6 +62,7 @@ class Release:
             margins=shares,
             constraints=schema.constraints,
             epsilon=epsilon,
+            seeded=epsilon is not None and made.seeded_,
         )
         shared = made.is_proper and train is None
         return cls(made, marker, batches, made.held_.left_out, shares_one_draw=shared)

@@ -188,6 +188,8 @@ def withdraw(path: Path, entry: Entry) -> None:
 
 def set_limit(path: Path, limit: float) -> Ledger:
     """Set the most that all fits together may spend; a ledger that is not there is begun."""
+    if not (math.isfinite(limit) and limit > 0):
+        raise OptionError(f"limit = {limit}", hint="give a finite number above 0")
     with _changing(path) as held:
         held[0] = dataclasses.replace(held[0], limit=check_epsilon(limit))
     return held[0]

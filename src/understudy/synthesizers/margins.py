@@ -6,7 +6,7 @@ those that the method makes.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -218,32 +218,3 @@ def _whole(exact: Floats, wanted: list[Counts], rows: int) -> Counts:
         return _apportion(exact.ravel(), rows).reshape(exact.shape)
     made[free] += np.round(found.x[: len(free)]).astype(np.int64)
     return made.reshape(exact.shape)
-
-
-def read_margins(texts: Iterable[str]) -> dict[str, dict[str | None, float]] | None:
-    """Read ``A=VALUE:SHARE,VALUE:SHARE``; a comma within a value is written twice.
-
-    Examples
-    --------
-    >>> read_margins(["sex=F:0.5,M:0.5", "income=:0.1"])
-    {'sex': {'F': 0.5, 'M': 0.5}, 'income': {None: 0.1}}
-    """
-    made: dict[str, dict[str | None, float]] = {}
-    for text in texts:
-        name, equals, listed = text.partition("=")
-        if not equals or not name.strip():
-            raise OptionError(f"--margin {text}", hint=HINT)
-        own = made.setdefault(name.strip(), {})
-        for part in listed.replace(",,", "\0").split(","):
-            value, colon, share = part.rpartition(":")
-            level = value.strip().replace("\0", ",") or None
-            try:
-                number = float(share)
-            except ValueError:
-                number = math.nan
-            if not colon or not math.isfinite(number):
-                raise OptionError(f"--margin {text}: '{part}' names no share", hint=HINT)
-            if level in own:
-                raise OptionError(f"--margin {text}: '{value}' stands twice", hint="name it once")
-            own[level] = number
-    return made or None

@@ -14,6 +14,7 @@ from understudy.errors import DataError, OptionError
 from understudy.schema import Schema, near
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS, options_of, synthesizer
 from understudy.synthesizers.base import Synthesizer
+from understudy.synthesizers.constraints import all_constraints
 from understudy.synthesizers.holding import Held, with_identifiers
 from understudy.tables import Condition, Table
 
@@ -150,7 +151,7 @@ class Replacement:
         able(name)
         condition = Condition.parse(where) if isinstance(where, str) else where
         table = Table.of(real, schema, name="training table").with_rows()
-        table = with_identifiers(table, (*table.schema.constraints, *constraints))
+        table = with_identifiers(table, all_constraints(table.schema, constraints))
         names = check_columns(columns, table.schema)
         kept = tuple(n for n in table.schema.modelled if n not in names)
         made = synthesizer(name, seed=seed, progress=progress, **{**given, "keep": kept})

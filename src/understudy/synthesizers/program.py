@@ -44,11 +44,14 @@ class Program:
     more: str = ""
 
     def run(self, said: Path) -> None:
-        """Run it to its end; what it prints goes into a file. A failure is an error."""
+        """Run it to its end; what it prints goes into a file. A failure is an error.
+
+        The folder of that file goes if this process is killed: it holds what the program was given.
+        """
         with said.open("wb") as heard:
             # the guard ends the program when this process is killed: its pipe closes then
             guard = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(GUARD), *self.words],
+                [sys.executable, "-I", "-S", str(GUARD), str(said.parent), *self.words],
                 stdin=subprocess.PIPE,
                 stdout=heard,
                 stderr=subprocess.STDOUT,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.budget import NEIGHBOURS, Step
+from understudy.synthesizers.claims import SEEDED
 from understudy.tables import Marker
 
 SEVERAL = """\
@@ -120,7 +121,8 @@ def _spent(marker: Marker, epsilon: float, spending: Sequence[Step]) -> list[str
         for step in spending
     ]
     head = ["| step | mechanism | epsilon | sensitivity | scale |", "|---|---|---|---|---|"]
-    return ["## What it spent", text, "\n".join([*head, *rows])]
+    seeded = [f"**{SEEDED.format(epsilon=epsilon)}**"] if marker.seeded else []
+    return ["## What it spent", *seeded, text, "\n".join([*head, *rows])]
 
 
 def _analysis(marker: Marker, proper: bool) -> str:

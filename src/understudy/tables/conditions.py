@@ -9,8 +9,10 @@ Constraints may also compare two columns, ``start <= end``, and in a row, ``18 <
 """
 
 import operator
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,12 +26,14 @@ from understudy.tables.grammar import NUMBER, ORDER, Node, Not, Pair, Test
 from understudy.tables.table import Table
 
 Mask = NDArray[np.bool_]
-SIGNS: dict[str, Callable[..., Mask]] = {
+SIGNS: dict[str, Callable[..., Any]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
+    "==": operator.eq,
 }
+DIGITS = re.compile(r"[+-]?\d{1,38}")
 
 
 @dataclass(frozen=True)
@@ -118,28 +122,52 @@ def _compare(test: Test, table: Table) -> tuple[Mask, Mask]:
     known = _known(values)
     if test.operator == "missing":
         return ~known, known
+    exact = _whole(table, test.name) if all(map(DIGITS.fullmatch, test.values)) else None
+    given = pl.Series(list(map(int, test.values)) if exact is not None else [], dtype=pl.Int128)
     if test.operator in ORDER:
         numbers = _line(values)
-        yes = SIGNS[test.operator](numbers, as_number(column, test.values[0]))
+        yes: Mask = SIGNS[test.operator](numbers, as_number(column, test.values[0]))
+        if exact is not None:
+            yes = _exactly(test.operator, exact, given)
         return yes, ~np.isnan(numbers) & ~yes
     yes = _equal(values, column, test.values)
+    if exact is not None:
+        yes = exact.is_in(given.implode()).fill_null(False).to_numpy()
     return (known & ~yes, yes) if test.operator == "!=" else (yes, known & ~yes)
 
 
 def _compare_columns(pair: Pair, table: Table) -> tuple[Mask, Mask]:
     values = [table.values(name) for name in (pair.name, pair.other)]
     columns = [table.schema[name] for name in (pair.name, pair.other)]
+    one, other = (_whole(table, name) for name in (pair.name, pair.other))
     if pair.operator in ORDER:
         left, right = (_line(side) for side in values)
-        yes = SIGNS[pair.operator](left, right)
+        yes: Mask = SIGNS[pair.operator](left, right)
+        if one is not None and other is not None:
+            yes = _exactly(pair.operator, one, other)
         return yes, ~np.isnan(left) & ~np.isnan(right) & ~yes
     known = _known(values[0]) & _known(values[1])
     texts = [_same(side.labels, column) for side, column in zip(values, columns, strict=True)]
     equal: Mask = (texts[0] == texts[1]).fill_null(False).to_numpy()
-    if all(_order(column) is not None for column in columns):
+    if one is not None and other is not None:
+        equal = _exactly("==", one, other)
+    elif all(_order(column) is not None for column in columns):
         equal = equal | (_line(values[0]) == _line(values[1]))
     equal &= known
     return (known & ~equal, equal) if pair.operator == "!=" else (equal, known & ~equal)
+
+
+def _whole(table: Table, name: str) -> pl.Series | None:
+    """Give a column of whole numbers as they are: a float cannot tell those beyond 2^53 apart."""
+    series = table.frame[name]
+    is_whole = series.dtype.is_integer() and table.schema[name].kind == "number"
+    return series.cast(pl.Int128) if is_whole else None
+
+
+def _exactly(sign: str, left: pl.Series, right: pl.Series) -> Mask:
+    """Compare whole numbers of any size; a missing one fulfils nothing."""
+    made: Mask = SIGNS[sign](left, right).fill_null(False).to_numpy()
+    return made
 
 
 def _known(values: Values) -> Mask:

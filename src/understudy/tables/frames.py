@@ -42,11 +42,15 @@ def free_name(name: str, taken: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Taken:
-    """A frame as polars, what to call it in messages, and how to give the same kind back."""
+    """A frame as polars, what to call it in messages, and how to give the same kind back.
+
+    ``give_plain`` gives back a frame of the same library whose types owe nothing to this one's.
+    """
 
     frame: pl.DataFrame
     name: str
     give_back: GiveBack
+    give_plain: GiveBack = as_it_is
     is_text_file: bool = False
 
 
@@ -67,7 +71,7 @@ def take_in(data: Any, name: str = "table") -> Taken:
         return _take_pandas(data, name)
     if nw.dependencies.is_pyarrow_table(data):
         no_repeats(data.column_names, name)
-        return _checked(pl.DataFrame(data), name, _to_pyarrow(data))
+        return _checked(pl.DataFrame(data), name, _to_pyarrow(data), pl.DataFrame.to_arrow)
     if hasattr(data, "__arrow_c_stream__"):
         return _checked(pl.DataFrame(data), name, as_it_is)
     raise DataError(
@@ -80,10 +84,12 @@ def _all_text(frame: pl.DataFrame) -> bool:
     return all(dtype == pl.String for dtype in frame.dtypes)
 
 
-def _checked(frame: pl.DataFrame, name: str, give_back: GiveBack) -> Taken:
+def _checked(
+    frame: pl.DataFrame, name: str, give_back: GiveBack, give_plain: GiveBack = as_it_is
+) -> Taken:
     if not frame.width:
         raise DataError(f"{name}: there are no columns", hint="give a table with columns")
-    return Taken(frame, name, give_back)
+    return Taken(frame, name, give_back, give_plain)
 
 
 def _cast(out: pl.DataFrame, dtypes: dict[str, pl.DataType]) -> pl.DataFrame:
@@ -111,14 +117,18 @@ def _take_pandas(data: Any, name: str) -> Taken:
     columns = [_from_pandas(data.iloc[:, i], n, name) for i, n in enumerate(names)]
     likes = {n: _Like.of(data.iloc[:, i], columns[i]) for i, n in enumerate(names)}
 
-    def give_back(out: pl.DataFrame) -> Any:
+    def framed(out: pl.DataFrame, made: dict[str, Any]) -> Any:
         pandas = need("pandas", extra="pandas")
-        made = {n: _to_pandas(out[n], likes[n]) for n in out.columns}
         frame = pandas.DataFrame(made, index=pandas.RangeIndex(out.height))
         frame.columns = header[[names.index(n) for n in out.columns]]
         return frame
 
-    return _checked(pl.DataFrame(columns), name, give_back)
+    return _checked(
+        pl.DataFrame(columns),
+        name,
+        lambda out: framed(out, {n: _to_pandas(out[n], likes[n]) for n in out.columns}),
+        lambda out: framed(out, {series.name: series.to_numpy() for series in out}),
+    )
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,11 @@ PAUSE = 0.02
 def locked(path: Path, *, hint: str, wait: float = 0.0) -> Iterator[None]:
     """Keep other runs off a path, which need not be there; wait some seconds for it to be free.
 
-    Its folder must be there and writable: the lock is a file beside it.
+    Its folder must be there and writable: the lock is a file beside it. A link is followed, so
+    that whoever comes by another name waits too.
     """
-    file = path.parent / f".understudy-{path.name}.lock"
+    real = path.resolve()
+    file = real.parent / f".understudy-{real.name}.lock"
     until = time.monotonic() + wait
     while True:
         handle = os.open(file, os.O_RDWR | os.O_CREAT, OWNER)

@@ -27,7 +27,8 @@ NUMBERED = re.compile(r"_\d+((?:\.\w+){1,2})$")
 class Marker:
     """That a table is synthetic, and how it was made.
 
-    ``epsilon`` is what all files of the release together spent, where a method claims one;
+    ``epsilon`` is what all files of the release together spent, where a method claims one, and
+    ``seeded`` that a seed drew its noise, so that it holds against nobody who knows the seed;
     ``proper`` that every replicate has a model of its own draw, and ``models`` the column methods.
 
     Examples
@@ -49,6 +50,7 @@ class Marker:
     replicates: int = 1
     files: tuple[str, ...] = ()
     epsilon: float | None = None
+    seeded: bool = False
     proper: bool = False
     models: tuple[str, ...] = ()
     version: str = __version__
@@ -69,7 +71,8 @@ class Marker:
             facts = {name: value for name, value in plain.items() if name in known}
             if not _is_epsilon(facts.get("epsilon")):
                 facts["epsilon"] = None
-            facts["proper"] = facts.get("proper") is True
+            for name in ("proper", "seeded"):
+                facts[name] = facts.get(name) is True
             for name in ("replaced", "constraints", "files", "models"):
                 facts[name] = tuple(str(value) for value in facts.get(name, ()))
             return cls(**facts)

@@ -30,6 +30,7 @@ class Table:
     schema: Schema
     name: str = "table"
     give_back: GiveBack = as_it_is
+    give_plain: GiveBack = as_it_is
 
     @classmethod
     def of(
@@ -45,7 +46,8 @@ class Table:
             schema = infer(taken.frame)
         else:
             _fits(taken, schema)
-        return cls(_conform(taken, schema), schema, taken.name, taken.give_back)
+        frame = _conform(taken, schema)
+        return cls(frame, schema, taken.name, taken.give_back, taken.give_plain)
 
     def __post_init__(self) -> None:
         if not self.schema.modelled:

@@ -54,9 +54,11 @@ def sample(job: Any) -> None:
     from DataSynthesizer.DataGenerator import DataGenerator
 
     generator = DataGenerator()
-    mode = job["options"]["mode"]
-    words = "random_mode" if mode == "random" else mode + "_attribute_mode"
-    generate = getattr(generator, "generate_dataset_in_" + words)
+    generate = {
+        "random": generator.generate_dataset_in_random_mode,
+        "independent": generator.generate_dataset_in_independent_mode,
+        "correlated": generator.generate_dataset_in_correlated_attribute_mode,
+    }[job["options"]["mode"]]
     generate(job["rows"], os.path.join(job["folder"], "model.json"), seed=job["seed"])
     made = generator.synthetic_dataset[[c["name"] for c in job["columns"]]]
     made.to_csv(os.path.join(job["folder"], "out.csv"), index=False)
