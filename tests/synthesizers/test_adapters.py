@@ -277,7 +277,9 @@ def test_the_tool_itself(name, options, train):
     python = os.environ.get(f"UNDERSTUDY_{name.upper()}_PYTHON")
     if not python or options >= len(QUICK[name]):
         pytest.skip(f"UNDERSTUDY_{name.upper()}_PYTHON names no Python that has the tool")
-    few = pl.concat([train, train.reverse()])
+    if name == "mostlyai":
+        train = train.drop("far")  # mostlyai-engine 2.7.3 fails on numbers that large
+    few = pl.concat([train] * 3)
     made = us.synthesizer(name, python=python, seed=1, **QUICK[name][options]).fit(few)
     first = made.sample(40)
     assert first.columns == train.columns

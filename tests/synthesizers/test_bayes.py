@@ -114,13 +114,17 @@ def test_a_chain_is_found_and_kept_columns_come_first(workers):
     assert set(parents[2]) == {3, 1}
 
 
-def test_three_parents_are_found_one_at_a_time(workers):
+def test_three_parents_are_found_one_at_a_time(workers, monkeypatch):
     rng = np.random.default_rng(3)
     parents = rng.integers(0, 2, (4000, 3))
     child = (parents.sum(axis=1) >= 2) ^ (rng.random(4000) < 0.05)
     codes = np.asfortranarray(np.column_stack([parents, child]), np.uint8)
     found = learn_structure(codes, np.full(4, 2), (0, 1, 2), 3, workers)
     assert set(found.parents[-1]) == {0, 1, 2}
+    for most, many in ((15, 2), (16, 3)):  # a table of so many cells is counted, no larger one
+        monkeypatch.setattr("understudy.synthesizers.bayes.structure.MOST_CELLS", most)
+        held = learn_structure(codes, np.full(4, 2), (0, 1, 2), 3, workers)
+        assert len(held.parents[-1]) == many
 
 
 @given(

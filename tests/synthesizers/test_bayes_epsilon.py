@@ -19,7 +19,7 @@ from understudy.schema import Column, Schema, infer
 from understudy.synthesizers.bayes import Bayes, declared_domain, noisy
 from understudy.synthesizers.bayes import method as method_module
 from understudy.synthesizers.bayes.choice import Choice
-from understudy.synthesizers.bayes.domain import Cells, buy_bounds
+from understudy.synthesizers.bayes.domain import Cells, buy_bounds, read_alone
 from understudy.synthesizers.bayes.smoothing import rake, share_out, shrink_lines
 from understudy.synthesizers.budget import Budget
 from understudy.tables import Table
@@ -270,6 +270,35 @@ def test_given_what_was_bought_one_odd_row_changes_nothing(odd, options, monkeyp
     assert first.sample(50, rng(3)).equals(again.sample(50, rng(3)), null_equal=True)
 
 
+def test_one_odd_row_of_a_text_file_changes_no_other_row(tmp_path):
+    """What a reader makes of a whole column depends on all its rows; codes must not."""
+    schema = Schema(
+        (
+            Column("grade", "category", "integer", levels=("01", "02", "1", "2")),
+            Column("wage", "number", "float", decimals=1, bounds=(0.0, 9.0), levels=("N", "NAN")),
+            Column("sum", "number", "float", decimals=1, bounds=(0.0, 9.0), levels=("x",)),
+            Column("large", "category", "integer", levels=("9007199254740993", "3")),
+        )
+    )
+    lines = ["grade;wage;sum;large", *["01;1,5;NAN; 9007199254740993", "2;N;2.5;3"] * 5]
+    odd = "b;N;y;b"
+
+    def codes(name: str, rows: list[str]) -> list[list[int]]:
+        (tmp_path / name).write_text("\n".join([*rows, "2;2,5;1;3", ""]))
+        data = Table.of(str(tmp_path / name), schema)
+        made = [Cells.of(c, 8, 128).encode(read_alone(data, c.name)) for c in schema]
+        return [one[:10].tolist() for one in made]
+
+    before = codes("without.csv", lines)
+    assert codes("with.csv", [*lines, odd]) == before
+    assert [len(set(one)) for one in before] == [2, 2, 2, 2]
+    # the readers that epsilon does not rely on do differ
+    tables = [Table.of(str(tmp_path / f"{name}.csv"), schema) for name in ("without", "with")]
+    for name in ("grade", "wage"):
+        one, other = (Cells.of(schema[name], 8, 128).encode(t.values(name))[:10] for t in tables)
+        assert one.tolist() != other.tolist()
+
+
 def test_no_score_moves_by_more_than_the_sensitivity_and_some_come_close():
     """All tables of up to three rows over 2 x 2 x 2 cells, each with a row more."""
     cells = np.array(list(itertools.product(range(2), repeat=3)), np.uint8)
@@ -444,6 +473,44 @@ def test_bought_bounds_hold_the_data_and_no_more_than_powers_of_two():
     assert drawn.drop_nulls().is_between(-128, 1024).all()
 
 
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (Column("a", "date", "date", unit="day"), pl.Series([3] * 9).cast(pl.Int32).cast(pl.Date)),
+        (Column("a", "date", "text", unit="day", format="%d.%m.%Y"), pl.Series(["01.02.2003"] * 9)),
+        (Column("a", "number", "time", unit="second"), pl.Series([3] * 9).cast(pl.Time)),
+    ],
+    ids=["date", "text", "time"],
+)
+@pytest.mark.parametrize("cell", [0, 1, 60, 84, 150, -1])
+def test_bounds_bought_of_noise_alone_can_still_be_written(column, values, cell):
+    class Odd(Budget):
+        def counts(self, what, counts, *, epsilon, sensitivity=1):
+            made = super().counts(what, counts, epsilon=epsilon, sensitivity=sensitivity) * 0
+            made[cell] = 10**9
+            return made
+
+    schema = Schema((column,))
+    data = Table.of(pl.DataFrame({"a": values}), schema)
+    bought = buy_bounds(data, "a", Odd(1.0, np.random.default_rng(1)), 0.5)
+    us.schema.dumps(Schema((bought,)))
+    cells = Cells.of(bought, 8, 128)
+    shown = cells.decode(np.arange(cells.size).astype(np.uint16), np.random.default_rng(1))
+    assert len(shown.to_list()) == cells.size
+
+
+def test_many_columns_and_many_parents_are_not_all_compared():
+    class Asked(Choice):
+        def _score(self, ways: int) -> bool:
+            asked.append(ways)
+            return True
+
+    for width, degree, ways in ((60, 3, [2, 3]), (80, 3, [2])):
+        asked: list[int] = []
+        Asked([None] * width, [], 1000, 1.0, degree, None)
+        assert asked == ways
+
+
 def test_a_relation_is_bought_and_the_number_of_rows_is_noisy():
     rng = np.random.default_rng(1)
     a = rng.choice(["u", "v"], 8000)
@@ -469,15 +536,23 @@ def test_a_table_too_small_for_its_epsilon_is_drawn_column_by_column_and_says_so
 
 
 @pytest.mark.parametrize("mode", ["correlated", "independent", "random"])
-def test_tiny_tables_all_missing_columns_and_one_column(mode):
+def test_tiny_tables_and_columns_that_are_all_missing(mode):
     gone = people(40, 1).with_columns(
         age=pl.lit(None, dtype=pl.Int64), city=pl.lit(None, dtype=pl.String)
     )
     for frame in (people(1, 1), gone):
         made = fit(Table.of(frame, DECLARED), epsilon=1.0, mode=mode)
         assert made.sample(20, np.random.default_rng(1)).height == 20
-    alone = Table.of(people(50, 1).select("city"), Schema((DECLARED["city"],)))
-    assert fit(alone, mode=mode).sample(9, np.random.default_rng(1)).height == 9
+
+
+@pytest.mark.parametrize("mode", ["correlated", "independent"])
+def test_one_column_alone_keeps_its_shares_and_spends_everything(mode):
+    frame = pl.DataFrame({"city": ["Graz"] * 100 + ["Wien"] * 300})
+    made = fit(Table.of(frame, Schema((DECLARED["city"],))), epsilon=20.0, mode=mode)
+    drawn = made.sample(4000, np.random.default_rng(1))["city"]
+    assert (drawn == "Wien").mean() == pytest.approx(0.75, abs=0.04)
+    assert sum(step.epsilon for step in made.spending_) == pytest.approx(20.0)
+    assert made.notes_ == []
 
 
 def test_more_levels_than_rows():

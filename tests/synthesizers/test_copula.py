@@ -10,6 +10,7 @@ from scipy import stats
 
 import understudy as us
 from people import people
+from understudy.schema import Column, Schema
 from understudy.schema.inference import infer
 from understudy.synthesizers.copula.determined import find_determined
 from understudy.synthesizers.copula.latent import errors, leaned, positive, truncated
@@ -338,6 +339,24 @@ def test_more_levels_than_rows_are_allowed_for(quick):
     with pytest.raises(us.UnderstudyError, match="fewer than 5 rows"):
         fit(train.head(1))
     assert fit(train.head(1), k=1).sample(3)["a"].to_list() == ["l0"] * 3
+
+
+def test_more_levels_than_sixteen_bits_can_count_with_a_sign(quick):
+    train = pl.DataFrame({"a": [f"l{i}" for i in range(33_000)], "b": ["x", "y"] * 16_500})
+    schema = Schema((Column("a", "category"), Column("b", "category")))
+    assert fit(train, schema=schema, k=1).sample(2000)["a"].n_unique() > 1900
+
+
+def test_a_curve_shows_no_number_of_few_rows_as_it_is_written(quick):
+    """0.1 + 0.2 is written as 0.3, which is then as rare."""
+    rng = np.random.default_rng(1)
+    numbers = np.round(rng.normal(50, 12, 3000), 1)
+    odd = np.unique(numbers)[100:140]
+    numbers = np.r_[numbers[~np.isin(numbers, odd)], np.nextafter(odd, np.inf)]
+    schema = Schema((Column("a", "number", "float", decimals=1, bounds=(0.0, 100.0)),))
+    made = fit(pl.DataFrame({"a": numbers}), schema=schema, margins="fitted")
+    assert "curve" in " ".join(made.method.notes_)
+    assert not set(odd) & set(made.method.supports_[0].numbers)
 
 
 def test_seeds_and_cores(monkeypatch, quick):

@@ -131,7 +131,6 @@ def _distances(codes, sizes, levels, subsets, shares, made):
         counts = np.zeros(cells, np.int64)
         for row in range(rows):
             counts[place[row]] += 1
-        inner = cells
         after = 1
         for w in range(ways - 1, -1, -1):
             column = subsets[table, w]
@@ -183,27 +182,27 @@ def greedy_order(single, double, start, kept):
     width = len(single)
     order = np.empty(width, np.int64)
     placed = np.zeros(width, np.bool_)
-    many = len(kept)
+    told = np.zeros(width)  # what those placed say of each column
     total = 0.0
-    for i in range(many):
-        order[i] = kept[i]
-        placed[kept[i]] = True
-    if many == 0:
-        order[0] = start
-        placed[start] = True
-        many = 1
-    while many < width:
-        best, chosen = -1.0, -1
+    for many in range(width):
+        chosen = -1
+        if many < len(kept):
+            chosen = kept[many]
+        elif many == 0:
+            chosen = start
+        else:
+            for child in range(width):
+                if not placed[child] and (chosen < 0 or told[child] > told[chosen]):
+                    chosen = child
+            total += told[chosen]
+        order[many] = chosen
+        placed[chosen] = True
         for child in range(width):
             if placed[child]:
                 continue
-            score = best_parents(single, double, placed, child)[0]
-            if score > best:
-                best, chosen = score, child
-        order[many] = chosen
-        placed[chosen] = True
-        total += best
-        many += 1
+            told[child] = max(told[child], single[child, chosen])
+            for i in range(many):
+                told[child] = max(told[child], double[child, chosen, order[i]])
     return order, total
 
 

@@ -7,7 +7,7 @@ than k rows (a rare level, an extreme, a unique number) is never shown.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.coding import MOST_CODES, WHOLE, on_grid, write_values
-from understudy.schema import Column, Values
+from understudy.schema import Column, Schema, Values
 
 FEW_VALUES = 100
 BINS = 100
@@ -77,7 +77,7 @@ class Support:
         present = np.zeros(len(codes), bool)
         if values.numbers is not None:
             present = ~np.isnan(values.numbers)
-            grid = _Grid.of(column, single=single)
+            grid = Grid.of(column, single=single)
             numbers, begin, weights, codes[present] = _numbers(values.numbers[present], grid, k)
         texts = values.labels.filter(pl.Series(~present))
         counted = texts.alias("level").value_counts(sort=True)
@@ -167,8 +167,16 @@ class Support:
         return cls(column, arrays["numbers"], arrays["begin"], arrays["weights"], labels)
 
 
+def shown_schema(schema: Schema, shown: Iterable[Column]) -> Schema:
+    """Give the schema of columns as they are shown; those left out tell no level and no bound."""
+    none: dict[str, Any] = {"levels": (), "bounds": None, "why": ""}
+    columns = {c.name: dataclasses.replace(c, **none) for c in schema.left_out}
+    columns |= {column.name: column for column in shown}
+    return dataclasses.replace(schema, columns=tuple(columns[c.name] for c in schema))
+
+
 @dataclass(frozen=True)
-class _Grid:
+class Grid:
     """The numbers that a column can be written as.
 
     ``exact`` says that numbers too large for their step are written as they are; otherwise
@@ -182,6 +190,7 @@ class _Grid:
 
     @classmethod
     def of(cls, column: Column, *, single: bool) -> Self:
+        """Take the step of a column; ``single``: it is kept in floats of 32 bits."""
         step = column.step
         if column.stored in WHOLE:
             step = max(step or 1.0, 1.0)
@@ -203,7 +212,7 @@ class _Grid:
 
 
 def _numbers(
-    numbers: Floats, grid: _Grid, k: int
+    numbers: Floats, grid: Grid, k: int
 ) -> tuple[Floats, NDArray[np.int64], Floats, NDArray[np.int64]]:
     """Choose what numbers are shown: the values, where codes begin, weights; and code them."""
     values, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
@@ -282,12 +291,12 @@ def _points(
     counts: NDArray[np.int64],
     bins: NDArray[np.int64],
     held: NDArray[np.bool_],
-    grid: _Grid,
+    grid: Grid,
     k: int,
 ) -> list[tuple[Floats, Floats]]:
     """Give for each bin the values it shows and their weights."""
     few = ~held
-    rare = _as_written(values[few], grid)
+    rare = as_written(values[few], grid)
     single = np.repeat(values[few], counts[few])
     averages = _averages(single[k - 1 : len(single) - k + 1], k)
     ends = np.concatenate([[0], np.cumsum(np.bincount(bins, np.where(few, counts, 0)))])
@@ -330,14 +339,14 @@ def _averages(numbers: Floats, k: int) -> Floats:
     return np.clip(made, numbers[:many], numbers[k - 1 :])
 
 
-def _as_written(rare: Floats, grid: _Grid) -> Floats:
+def as_written(rare: Floats, grid: Grid) -> Floats:
     """Give rare numbers in order, and what they are written as: 0.3 for 0.1 + 0.2."""
     written = grid.write(rare)
     noise = np.abs(written - rare) <= 4 * np.spacing(np.abs(rare))
     return np.union1d(rare, written[noise])
 
 
-def _free(points: Floats, grid: _Grid, rare: Floats, low: float, high: float) -> Floats:
+def _free(points: Floats, grid: Grid, rare: Floats, low: float, high: float) -> Floats:
     """Move points off the values that fewer than k rows hold; drop those that cannot be moved."""
     stride = grid.step or 1e-3 * (high - low) / len(rare)
     made = grid.write(points)

@@ -84,7 +84,7 @@ class Choice:
         self.sets += [Chosen(child) for child in range(width)]
         self.scores += [0.0] * width
         for ways in range(2, min(self.degree + 1, width) + 1):
-            if ways > 3 and math.comb(width, ways) > MOST_SETS:
+            if ways > 2 and math.comb(width, ways) > MOST_SETS:
                 break
             if not self._score(ways):
                 break
@@ -127,7 +127,7 @@ class Choice:
         codes, sizes, shares = self._grouped()
         limit = self.rows / max(NOISE_A_CELL * self.scale, ROWS_A_CELL)
         subsets = np.array(list(combinations(range(len(self.margins)), ways)), np.int64)
-        cells = sizes[:, subsets].prod(axis=2)
+        cells = sizes.astype(float)[:, subsets].prod(axis=2)  # beyond 2^63 where k is large
         differ = np.vstack([cells[:-1] != cells[1:], np.ones((1, len(subsets)), bool)])
         grains, which = np.nonzero((cells <= limit) & differ)
         if not len(which):

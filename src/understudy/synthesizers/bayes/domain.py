@@ -12,16 +12,20 @@ from numpy.typing import NDArray
 
 from understudy.coding import FIRST, MOST_CODES, WHOLE, ColumnCodec, on_grid
 from understudy.errors import OptionError, SchemaError
-from understudy.schema import Column, Schema, Values, near
+from understudy.schema import Column, Schema, Values, near, read_values
 from understudy.synthesizers.bayes.conditionals import Conditional, conditional
 from understudy.synthesizers.budget import Budget
 from understudy.tables import Table
+from understudy.tables.table import CASTS
 
 Codes = NDArray[np.uint16]
 Floats = NDArray[np.float64]
 
 BOUNDS = "bounds"
 POWERS = np.arange(-20, 63)
+DECIMAL_COMMA = r"^(\s*[+-]?\d*),(\d+(?:[eE][+-]?\d+)?\s*)$"
+YEARS = (-62_135_596_800e6, 253_402_214_400e6)  # the first day of year 1, the last of 9999
+A_DAY = (0.0, 86_399e6)
 LINES = {
     "kind": 'kind = "{kind}"',
     "bounds": "bounds = [{low}, {high}]",
@@ -130,13 +134,36 @@ def bought_names(buy: Sequence[str], schema: Schema) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def read_alone(table: Table, name: str) -> Values:
+    """Read each value of a column by itself, whatever the other rows hold.
+
+    A text file gives its columns types, and points for decimal commas, as all rows allow: one
+    odd row more would change how the others are read.
+    """
+    series, column = table.frame[name], table.schema[name]
+    if series.dtype != pl.String:
+        return table.values(name)
+    if column.is_numeric:
+        series = series.str.replace(DECIMAL_COMMA, "$1.$2")
+    text = read_values(series, column)
+    if column.stored not in CASTS:
+        return text
+    typed = series.str.strip_chars().cast(CASTS[column.stored], strict=False)
+    is_text, made = typed.is_null(), read_values(typed, column)
+    labels = pl.select(pl.when(is_text).then(text.labels).otherwise(made.labels)).to_series()
+    if text.numbers is None or made.numbers is None:
+        return Values(None, labels)
+    return Values(np.where(is_text.to_numpy(), text.numbers, made.numbers), labels)
+
+
 def buy_bounds(table: Table, name: str, budget: Budget, epsilon: float) -> Column:
     """Buy the bounds of a number: noisy counts between signed powers of two.
 
     From the lowest to the highest power between which counts stand out of the noise. A cell that
-    is empty stands out with a chance of 1 in 1,000 over all cells together.
+    is empty stands out with a chance of 1 in 1,000 over all cells together. Dates end with the
+    year 9999, times with the day.
     """
-    numbers = table.values(name).numbers
+    numbers = read_alone(table, name).numbers
     powers = 2.0**POWERS
     edges = np.concatenate([-powers[::-1], [0.0], powers])
     present = numbers[~np.isnan(numbers)] if numbers is not None else np.empty(0)
@@ -148,8 +175,12 @@ def buy_bounds(table: Table, name: str, budget: Budget, epsilon: float) -> Colum
     if not len(cells):
         cells = np.array([int(noisy.argmax())])
     ends = np.concatenate([[-powers[-1]], edges, [powers[-1]]])
-    low, high = float(ends[cells[0]]), float(ends[cells[-1] + 1])
-    column = table.schema[name]
+    column, limits = table.schema[name], (-np.inf, np.inf)
+    if column.kind == "date":
+        limits = YEARS
+    elif column.stored == "time":
+        limits = A_DAY
+    low, high = np.clip([ends[cells[0]], ends[cells[-1] + 1]], *limits).tolist()
     return dataclasses.replace(column, bounds=(low, high), inferred=column.inferred - {"bounds"})
 
 

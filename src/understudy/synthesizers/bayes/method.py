@@ -1,6 +1,5 @@
 """Bayes: a network of columns, each drawn given a few others; with or without epsilon."""
 
-import dataclasses
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +22,7 @@ from understudy.synthesizers.bayes.shown import read_shown
 from understudy.synthesizers.budget import Budget, Step, check_epsilon
 from understudy.synthesizers.columns.frame import names_in
 from understudy.synthesizers.model_file import State
-from understudy.synthesizers.support import Support
+from understudy.synthesizers.support import Support, shown_schema
 from understudy.tables import Table
 
 MODES = ("correlated", "independent", "random")
@@ -256,11 +255,7 @@ class Bayes:
 
     def emitted(self, schema: Schema) -> Schema:
         """Give the schema of what is shown: values of the support, or the declared domain."""
-        shown = {coder.column.name: coder.column_shown() for coder in self.coders_}
-        none = {"levels": (), "bounds": None, "why": ""}
-        hidden = {c.name: dataclasses.replace(c, **none) for c in schema.left_out}  # type: ignore[arg-type]
-        columns = tuple({**hidden, **shown}[c.name] for c in schema)
-        return dataclasses.replace(schema, columns=columns)
+        return shown_schema(schema, [coder.column_shown() for coder in self.coders_])
 
     def state(self) -> State:
         """Give what codes show, the order, and the tables."""

@@ -10,6 +10,7 @@ import numpy as np
 from understudy.comparison import Progress
 from understudy.schema import Column
 from understudy.synthesizers.bayes.choice import (
+    NOISE_A_CELL,
     SENSITIVITY,
     Choice,
     Chosen,
@@ -19,7 +20,7 @@ from understudy.synthesizers.bayes.choice import (
     grains_up_to,
 )
 from understudy.synthesizers.bayes.conditionals import Conditional, conditional
-from understudy.synthesizers.bayes.domain import Cells, buy_bounds
+from understudy.synthesizers.bayes.domain import Cells, buy_bounds, read_alone
 from understudy.synthesizers.bayes.grouping import merge_codes
 from understudy.synthesizers.bayes.smoothing import (
     adjust,
@@ -33,7 +34,6 @@ from understudy.tables import Table
 
 ROWS, BOUNDS, MARGINALS, STRUCTURE, TABLES = 0.02, 0.1, 0.35, 0.2, 0.43
 FEWEST_CELLS, MOST_CELLS = 8, 128
-NOISE_A_CELL = 2.0
 
 
 @dataclass
@@ -54,13 +54,12 @@ class Purchase:
     progress: Progress
     rows: int = 0
 
-    def buy_rows(self, share: float = ROWS) -> int:
+    def buy_rows(self) -> None:
         """Buy the number of rows; it is one at least."""
-        epsilon = self.budget.epsilon * share
+        epsilon = self.budget.epsilon * ROWS
         exact = np.array([self.table.height])
         noisy = self.budget.counts("number of rows", exact, epsilon=epsilon)
         self.rows = max(int(noisy[0]), 1)
-        return self.rows
 
     def buy_bounds(self, names: Sequence[str]) -> dict[str, Column]:
         """Buy the bounds of numbers and dates that declare none."""
@@ -68,13 +67,15 @@ class Purchase:
         return {name: buy_bounds(self.table, name, self.budget, epsilon) for name in names}
 
     def is_lottery(self, width: int, degree: int) -> bool:
-        """Whether the noise on the choice of parents would exceed a third of all rows.
+        """Whether there is no choice of parents, or its noise would exceed a third of all rows.
 
         The largest of so many noisy scores would then say little; told by the noisy number of
         rows, the number of columns and the budget alone.
         """
+        if width < 2:
+            return True
         sets = width * sum(math.comb(width - 1, parents) for parents in range(degree + 1))
-        each = self._relative * STRUCTURE / max(width - 1, 1)
+        each = self._relative * STRUCTURE / (width - 1)
         return 2 * SENSITIVITY / each * math.log(sets) > self.rows / 3
 
     @property
@@ -114,7 +115,7 @@ class Purchase:
         """Buy the counts of each column; their sums say more about the number of rows, too."""
         fitting = int(min(self.rows * epsilon / NOISE_A_CELL, MOST_CELLS))
         cells = [Cells.of(column, max(fitting, FEWEST_CELLS), MOST_CELLS) for column in columns]
-        codes = [one.encode(self.table.values(one.column.name)) for one in cells]
+        codes = [one.encode(read_alone(self.table, one.column.name)) for one in cells]
         bought = []
         for one, made in zip(cells, codes, strict=True):
             counts = np.bincount(made, minlength=one.size)

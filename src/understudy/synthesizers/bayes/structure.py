@@ -14,6 +14,7 @@ MOST_ROWS = 100_000
 CANDIDATES = 40
 SWEEPS = 5
 WIDEST = 80
+MOST_CELLS = 2**22
 GAIN = 1e-3
 
 
@@ -137,8 +138,9 @@ class _Told:
     def widen(
         self, child: int, parents: tuple[int, ...], before: list[int]
     ) -> tuple[tuple[int, ...], float]:
-        """Add the parent that makes the set say most."""
-        others = [place for place in before if place not in parents]
+        """Add the parent that makes the set say most; no table has more than so many cells."""
+        room = MOST_CELLS / float(np.prod(self.sizes[[child, *parents]], dtype=float))
+        others = [p for p in before if p not in parents and self.sizes[p] <= room]
         if not others:
             return parents, -np.inf
         sets = np.array([(*parents, other) for other in others], np.int64)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from understudy.comparison import Progress
 from understudy.synthesizers.copula.lines import Floats, Lines
 
-Parts = NDArray[np.int16]
+Parts = NDArray[np.int32]
 
 SETTLING = (36, 60, 40_000_000)
 AVERAGED = (12, 60, 20_000_000)

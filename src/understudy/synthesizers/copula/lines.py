@@ -63,13 +63,13 @@ class Lines:
         """The lines of a column."""
         return [i for i, line in enumerate(self.lines) if line.column == column]
 
-    def parts(self, codes: Codes) -> NDArray[np.int16]:
+    def parts(self, codes: Codes) -> NDArray[np.int32]:
         """Give the part of each line, line by line, that rows lie in; -1 where it is unknown."""
-        made = np.empty((len(self.lines), len(codes)), np.int16)
-        places: dict[int, NDArray[np.int16]] = {}
+        made = np.empty((len(self.lines), len(codes)), np.int32)
+        places: dict[int, NDArray[np.int32]] = {}
         for number in reversed(range(len(self.lines))):
             line = self.lines[number]
-            place = np.full(self.sizes[line.column] + 1, -1, np.int16)
+            place = np.full(self.sizes[line.column] + 1, -1, np.int32)
             for part, target in enumerate(line.targets.tolist()):
                 place[target if target >= 0 else places[-1 - target] >= 0] = part
             places[number] = place

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.coding import WHOLE, on_grid
-from understudy.schema import Column
-from understudy.synthesizers.support import Floats, Support
+from understudy.synthesizers.support import Floats, Grid, Support, as_written
 
 CODES = 20
 LARGEST = 0.05
@@ -46,10 +44,9 @@ def fit_margin(
     at = until[:-1, None] + np.diff(until)[:, None] * ((np.arange(POINTS) + 0.5) / POINTS)
     points = np.clip(curve.ppf(ends[0] + at * (ends[1] - ends[0])), low, high)
     values, held = np.unique(present, return_counts=True)
-    written, rare = _written(points, support.column), values[held < k]
-    if single:
-        written = written.astype(np.float32).astype(str).astype(float)
-        rare = rare.astype(np.float32).astype(str).astype(float)
+    grid = Grid.of(support.column, single=single)
+    written = grid.write(points)
+    rare = as_written(values[(held < k) | (grid.blurs(values) & (k > 1))], grid)
     good = ~np.isin(written, rare) & np.isfinite(written) & (written >= low) & (written <= high)
     parts = []
     for code, (own, kept) in enumerate(zip(written, good, strict=True)):
@@ -101,15 +98,3 @@ def best_curve(numbers: Floats) -> tuple[str, Any]:
         }
     best = min((n for n in aic if np.isfinite(aic[n])), key=lambda n: aic[n])
     return best, curves[best][1]
-
-
-def _written(numbers: Floats, column: Column) -> Floats:
-    """Give the nearest numbers that the column can be written as."""
-    step = column.step
-    if column.stored in WHOLE:
-        step = max(step or 1.0, 1.0)
-    if step is None:
-        return numbers
-    if step < 1:
-        return np.round(numbers, column.decimals or 0)
-    return np.asarray(on_grid(np.round(numbers / step), step))

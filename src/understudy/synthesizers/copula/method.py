@@ -1,6 +1,5 @@
 """Copula: a joint normal law behind all columns, whatever their kinds."""
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -19,7 +18,7 @@ from understudy.synthesizers.copula.latent import Latent, fit_latent
 from understudy.synthesizers.copula.lines import Codes, Lines, plan_lines
 from understudy.synthesizers.copula.margins import fit_margin
 from understudy.synthesizers.model_file import State
-from understudy.synthesizers.support import Support
+from understudy.synthesizers.support import Support, shown_schema
 from understudy.tables import Table
 from understudy.threads import one_thread
 
@@ -214,11 +213,7 @@ class Copula:
 
     def emitted(self, schema: Schema) -> Schema:
         """Give the schema of what is shown: no level and no bound but those of the support."""
-        shown = {support.column.name: support.column_shown() for support in self.supports_}
-        none = {"levels": (), "bounds": None, "why": ""}
-        hidden = {c.name: dataclasses.replace(c, **none) for c in schema.left_out}  # type: ignore[arg-type]
-        columns = tuple({**hidden, **shown}[c.name] for c in schema)
-        return dataclasses.replace(schema, columns=columns)
+        return shown_schema(schema, [support.column_shown() for support in self.supports_])
 
     def state(self) -> State:
         """Give supports, lines, cuts and correlation."""

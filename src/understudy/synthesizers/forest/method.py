@@ -1,6 +1,5 @@
 """Forest: columns drawn one after the other from trees that shrink what few rows say."""
 
-import dataclasses
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +30,7 @@ from understudy.synthesizers.forest.models import (
 )
 from understudy.synthesizers.forest.screening import strongest
 from understudy.synthesizers.model_file import State
-from understudy.synthesizers.support import Support
+from understudy.synthesizers.support import Support, shown_schema
 from understudy.tables import Table
 from understudy.threads import one_thread
 
@@ -262,11 +261,7 @@ class Forest:
 
     def emitted(self, schema: Schema) -> Schema:
         """Give the schema of what is shown: no level and no bound but those of the support."""
-        shown = {support.column.name: support.column_shown() for support in self.supports_}
-        none = {"levels": (), "bounds": None, "why": ""}
-        hidden = {c.name: dataclasses.replace(c, **none) for c in schema.left_out}  # type: ignore[arg-type]
-        columns = tuple({**hidden, **shown}[c.name] for c in schema)
-        return dataclasses.replace(schema, columns=columns)
+        return shown_schema(schema, [support.column_shown() for support in self.supports_])
 
     def state(self) -> State:
         """Give supports, models and small tables."""
