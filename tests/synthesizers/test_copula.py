@@ -13,7 +13,7 @@ from people import people
 from understudy.schema import Column, Schema
 from understudy.schema.inference import infer
 from understudy.synthesizers.copula.determined import find_determined
-from understudy.synthesizers.copula.latent import errors, leaned, positive, truncated
+from understudy.synthesizers.copula.latent import leaned, positive, truncated
 from understudy.synthesizers.copula.lines import plan_lines
 from understudy.synthesizers.copula.margins import best_curve
 
@@ -408,22 +408,11 @@ def test_shrinkage_follows_the_data():
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(20, 40))
     raw = np.corrcoef(noise) - np.eye(20)
-    made = leaned(noise @ noise.T / 40, np.full((20, 20), 1 / 40)) - np.eye(20)
+    made = leaned(noise @ noise.T / 40, 40) - np.eye(20)
     assert np.abs(made).mean() < 0.6 * np.abs(raw).mean()
     many = normals(20_000).T
-    assert np.abs(leaned(many @ many.T / 20_000, np.full((3, 3), 1 / 20_000)) - RHO).max() < 0.02
+    assert np.abs(leaned(many @ many.T / 20_000, 20_000) - RHO).max() < 0.02
     assert positive(RHO, 0.5)[0, 1] == pytest.approx(RHO[0, 1] / 2)
-
-
-def test_the_error_of_a_correlation_of_halves():
-    """A tetrachoric correlation of halves has (π/2)²/n at 0, one with a fine line (π/2)/n."""
-    parts = np.zeros((3, 100), np.int16)
-    parts[1, :40] = 2  # not known on the second line, which has one cut
-    fine = np.linspace(-3, 3, 200)
-    found = errors(parts, [np.array([0.0]), np.array([0.0]), fine])
-    assert found[0, 0] == pytest.approx((np.pi / 2) ** 2 / 100)
-    assert found[0, 1] == pytest.approx((np.pi / 2) ** 2 / 60)
-    assert found[0, 2] == pytest.approx(np.pi / 2 / 100, rel=0.01)
 
 
 def test_what_is_not_positive_is_lifted():
@@ -444,7 +433,7 @@ def test_independent_columns_stay_independent():
     rng = np.random.default_rng(5)
     train = pl.DataFrame({f"c{i}": rng.choice(list("abc"), 400) for i in range(6)})
     off = correlations(fit(train)) - np.eye(12)
-    assert np.abs(off).max() < 0.15
+    assert np.abs(off).max() < 0.25  # 2.5 standard errors; 66 were looked at
 
 
 @pytest.mark.parametrize(

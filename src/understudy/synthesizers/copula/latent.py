@@ -83,14 +83,13 @@ def fit_latent(
     latent = start(parts, cuts)
     moments = latent @ latent.T / parts.shape[1]
     np.fill_diagonal(moments, 1)
-    error = errors(parts, cuts)
-    correlation = leaned(moments, error)
+    correlation = leaned(moments, parts.shape[1])
     settle, averaged = _sweeps(SETTLING, parts.size), _sweeps(AVERAGED, parts.size)
     for number in range(settle + averaged):
         sweep(latent, parts, cuts, correlation, rng)
         step = latent @ latent.T / parts.shape[1] - moments
         moments += step / max(number - settle + 1, 1)
-        correlation = leaned(moments, error)
+        correlation = leaned(moments, parts.shape[1])
         if number % EVERY == 0:
             cuts = calibrated(lines, correlation, cuts, TRIED, rng)
         progress("learning correlations", number + 1, settle + averaged)
@@ -161,35 +160,17 @@ def truncated(low: Floats, high: Floats, uniform: Floats) -> Floats:
     return np.asarray(np.where(flip, -made, made))
 
 
-def errors(parts: Parts, cuts: Sequence[Floats]) -> Floats:
-    """Give the squared errors of correlations near 0, from rows that are known on both lines.
-
-    It is 1/rows for values that are known, and more for cells: a line of probabilities p between
-    cuts c keeps the share Σ (φ(c) − φ(c'))²/p of what its values would tell; 2/π for halves.
-    """
-    from scipy.special import ndtr
-
-    kept = []
-    for own in cuts:
-        height = np.concatenate([[0.0], np.exp(-(own**2) / 2) / np.sqrt(2 * np.pi), [0.0]])
-        chance = np.diff(np.concatenate([[0.0], ndtr(own), [1.0]]))
-        kept.append(float((np.diff(height) ** 2 / np.maximum(chance, TINY)).sum()))
-    known = np.array([own <= len(c) for own, c in zip(parts, cuts, strict=True)], np.float32)
-    rows = (known @ known.T).astype(np.float64)
-    made: Floats = 1 / np.maximum(rows * np.outer(kept, kept), 1.0)
-    return made
-
-
-def leaned(moments: Floats, error: Floats) -> Floats:
+def leaned(moments: Floats, rows: int) -> Floats:
     """Scale second moments to a correlation, each leaning to 0 as far as its own noise asks for.
 
-    A correlation r is kept by the share r² / (r² + its squared error). One weight for all would
-    weaken strong relations where many lines have none, and every sweep anew.
+    A correlation r of complete rows has an error of about 1/√rows and is kept by the share
+    r² / (r² + 1/rows): the posterior mean under a normal prior of that size. One weight for all
+    would weaken strong relations where many lines have none.
     """
     spread = np.sqrt(np.maximum(np.diag(moments), TINY))
     made = moments / np.outer(spread, spread)
     square = made**2
-    return positive(made * (square / (square + error)), LEAST_SHRINKAGE)
+    return positive(made * (square / (square + 1 / rows)), LEAST_SHRINKAGE)
 
 
 def positive(correlation: Floats, shrink: float) -> Floats:
