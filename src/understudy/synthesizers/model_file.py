@@ -46,6 +46,11 @@ class State:
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     frames: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
+    def part(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """Give the arrays whose names begin so, by the rest of their names."""
+        size = len(prefix)
+        return {k[size:]: v for k, v in self.arrays.items() if k.startswith(prefix)}
+
 
 def write_model(path: Path, head: Mapping[str, Any], state: State) -> None:
     """Write a model; equal models give equal bytes."""

@@ -16,7 +16,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.coding import MOST_CODES, WHOLE, on_grid, write_values
+from understudy.errors import DataError, OptionError
 from understudy.schema import Column, Schema, Values
+from understudy.tables import Table
 
 FEW_VALUES = 100
 BINS = 100
@@ -165,6 +167,29 @@ class Support:
     ) -> Self:
         """Take what was saved."""
         return cls(column, arrays["numbers"], arrays["begin"], arrays["weights"], labels)
+
+
+def refuse_rules(schema: Schema, method: str) -> None:
+    """Refuse the rules of a schema, which these methods cannot hold."""
+    if schema.rules:
+        raise OptionError(
+            f"{method} cannot hold the rules of a schema",
+            hint="use the method sequential, or a schema without rules",
+        )
+
+
+def refuse_few(table: Table, method: str, **least: int) -> None:
+    """Refuse a table too small to show anything.
+
+    The one keyword is the option that says how many rows must hold a value that is shown.
+    """
+    ((option, rows),) = least.items()
+    if table.height < rows:
+        raise DataError(
+            f"{table.name}: fewer than {rows} rows, and every value that is shown must be held by "
+            f"{rows}",
+            hint=f"give more rows, or a smaller {option} (-o {method}.{option}=1)",
+        )
 
 
 def shown_schema(schema: Schema, shown: Iterable[Column]) -> Schema:

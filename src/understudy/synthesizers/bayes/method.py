@@ -22,7 +22,7 @@ from understudy.synthesizers.bayes.shown import read_shown
 from understudy.synthesizers.budget import Budget, Step, check_epsilon
 from understudy.synthesizers.columns.frame import names_in
 from understudy.synthesizers.model_file import State
-from understudy.synthesizers.support import Support, shown_schema
+from understudy.synthesizers.support import Support, refuse_few, refuse_rules, shown_schema
 from understudy.tables import Table
 
 MODES = ("correlated", "independent", "random")
@@ -113,11 +113,7 @@ class Bayes:
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Learn from a table; under epsilon by purchases alone."""
-        if table.schema.rules:
-            raise OptionError(
-                "bayes cannot hold the rules of a schema",
-                hint="use the method sequential, or a schema without rules",
-            )
+        refuse_rules(table.schema, "bayes")
         with ThreadPoolExecutor(os.cpu_count()) as workers:
             if self.epsilon is None:
                 self._fit_plain(table, progress, workers)
@@ -127,12 +123,7 @@ class Bayes:
 
     def _fit_plain(self, table: Table, progress: Progress, workers: ThreadPoolExecutor) -> None:
         self._known(self.keep, table.schema)
-        if table.height < self.least:
-            raise DataError(
-                f"{table.name}: fewer than {self.least} rows, and every value that is shown must "
-                f"be held by {self.least}",
-                hint="give more rows, or a smaller least (-o bayes.least=1)",
-            )
+        refuse_few(table, "bayes", least=self.least)
         plain = Plain.of(table, self.least, self.bins)
         kept = tuple(table.schema.modelled.index(name) for name in self.keep)
         if self.mode == "random":
@@ -282,20 +273,15 @@ class Bayes:
 
     def restore(self, state: State, schema: Schema) -> Self:
         """Take what codes show, the order, and the tables; refuse what does not fit together."""
-
-        def part(prefix: str) -> dict[str, NDArray[Any]]:
-            size = len(prefix)
-            return {k[size:]: v for k, v in state.arrays.items() if k.startswith(prefix)}
-
         coders: list[Support | Cells] = []
         models: dict[int, Conditional | None] = {}
         for number, entry in enumerate(state.values["columns"]):
-            column, arrays = schema[entry["name"]], part(f"{number}_shown_")
+            column, arrays = schema[entry["name"]], state.part(f"{number}_shown_")
             if "labels" in entry:
                 coders.append(Support.of(column, tuple(entry["labels"]), arrays))
             else:
                 coders.append(Cells.restored(column, arrays["edges"]))
-            own = part(f"{number}_")
+            own = state.part(f"{number}_")
             models[number] = Conditional.of(own) if "cumulative" in own else None
         self.coders_, self.order_ = coders, tuple(state.values["order"])
         self.models_ = [models[place] for place in self.order_]

@@ -144,8 +144,12 @@ def sweep(
             block[i] = expected + spread[i] * truncated(below, above, uniform[i])
         latent[:, here] = block
 
+    streams = rng.spawn(len(starts))
+    if len(starts) == 1:
+        fill(0, streams[0])
+        return
     with ThreadPoolExecutor(os.cpu_count()) as workers:
-        list(workers.map(fill, starts, rng.spawn(len(starts))))
+        list(workers.map(fill, starts, streams))
 
 
 def truncated(low: Floats, high: Floats, uniform: Floats) -> Floats:

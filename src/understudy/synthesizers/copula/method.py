@@ -18,7 +18,7 @@ from understudy.synthesizers.copula.latent import Latent, fit_latent
 from understudy.synthesizers.copula.lines import Codes, Lines, plan_lines
 from understudy.synthesizers.copula.margins import fit_margin
 from understudy.synthesizers.model_file import State
-from understudy.synthesizers.support import Support, shown_schema
+from understudy.synthesizers.support import Support, refuse_few, refuse_rules, shown_schema
 from understudy.tables import Table
 from understudy.threads import one_thread
 
@@ -97,17 +97,8 @@ class Copula:
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Code the columns, then learn the correlation of the normals behind them."""
-        if table.height < self.k:
-            raise DataError(
-                f"{table.name}: fewer than {self.k} rows, and every value that is shown must be "
-                f"held by {self.k}",
-                hint="give more rows, or a smaller k (-o copula.k=1)",
-            )
-        if table.schema.rules:
-            raise OptionError(
-                "copula cannot hold the rules of a schema",
-                hint="use the method sequential, or a schema without rules",
-            )
+        refuse_few(table, "copula", k=self.k)
+        refuse_rules(table.schema, "copula")
         for name in self.keep:
             if name not in table.schema.modelled:
                 raise OptionError(
@@ -231,20 +222,17 @@ class Copula:
 
     def restore(self, state: State, schema: Schema) -> Self:
         """Take supports, lines, cuts and correlation."""
-
-        def part(prefix: str) -> dict[str, NDArray[Any]]:
-            size = len(prefix)
-            return {k[size:]: v for k, v in state.arrays.items() if k.startswith(prefix)}
-
         self.supports_ = [
-            Support.of(schema[entry["name"]], tuple(entry["labels"]), part(f"{number}_support_"))
+            Support.of(
+                schema[entry["name"]], tuple(entry["labels"]), state.part(f"{number}_support_")
+            )
             for number, entry in enumerate(state.values["columns"])
         ]
         self.determined_ = [
             Determined(column, by, state.arrays[f"lookup_{number}"])
             for number, (column, by) in enumerate(state.values["determined"])
         ]
-        lines = Lines.restore(part("lines_"), [s.size for s in self.supports_])
+        lines = Lines.restore(state.part("lines_"), [s.size for s in self.supports_])
         ends = np.cumsum([len(line.targets) - 1 for line in lines.lines])
         cuts = tuple(np.split(state.arrays["cuts"], ends[:-1])) if len(lines) else ()
         correlation = state.arrays["correlation"]

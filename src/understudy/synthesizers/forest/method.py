@@ -30,7 +30,7 @@ from understudy.synthesizers.forest.models import (
 )
 from understudy.synthesizers.forest.screening import strongest
 from understudy.synthesizers.model_file import State
-from understudy.synthesizers.support import Support, shown_schema
+from understudy.synthesizers.support import Support, refuse_few, refuse_rules, shown_schema
 from understudy.tables import Table
 from understudy.threads import one_thread
 
@@ -115,17 +115,8 @@ class Forest:
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Code the columns, then model each given those before it."""
-        if table.height < self.k:
-            raise DataError(
-                f"{table.name}: fewer than {self.k} rows, and every value that is shown must be "
-                f"held by {self.k}",
-                hint="give more rows, or a smaller k (-o forest.k=1)",
-            )
-        if table.schema.rules:
-            raise OptionError(
-                "forest cannot hold the rules of a schema",
-                hint="use the method sequential, or a schema without rules",
-            )
+        refuse_few(table, "forest", k=self.k)
+        refuse_rules(table.schema, "forest")
         with one_thread():
             return self._fit(table, rng, progress)
 
@@ -282,19 +273,14 @@ class Forest:
 
     def restore(self, state: State, schema: Schema) -> Self:
         """Take supports, models and small tables."""
-
-        def part(prefix: str) -> dict[str, NDArray[Any]]:
-            size = len(prefix)
-            return {k[size:]: v for k, v in state.arrays.items() if k.startswith(prefix)}
-
         self.supports_, self.models_ = [], []
         for number, entry in enumerate(state.values["columns"]):
             column, labels = schema[entry["name"]], tuple(entry["labels"])
-            self.supports_.append(Support.of(column, labels, part(f"{number}_support_")))
+            self.supports_.append(Support.of(column, labels, state.part(f"{number}_support_")))
             kind = entry["model"]
-            self.models_.append(None if kind is None else MODELS[kind].of(part(f"{number}_")))
+            self.models_.append(None if kind is None else MODELS[kind].of(state.part(f"{number}_")))
             self._fits(number)
-        balance = part("balance_")
+        balance = state.part("balance_")
         self.balance_ = Balance.of(balance) if balance else None
         self.names_ = tuple(state.values["names"])
         self.notes_ = list(state.values["notes"])
