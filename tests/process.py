@@ -1,7 +1,14 @@
 """The program, run as a process."""
 
+import contextlib
+import io
+import signal
 import subprocess
 import sys
+from pathlib import Path
+from unittest import mock
+
+from understudy.cli import main
 
 
 def understudy(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
@@ -13,6 +20,26 @@ def understudy(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
         check=False,
         **more,
     )
+
+
+def here(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process, which is faster: for those that end before any work."""
+    words = ["understudy", *map(str, arguments)]
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    before = signal.getsignal(signal.SIGPIPE)
+    with (
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        mock.patch.object(sys, "argv", words),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            status = int(end.code or 0)
+        finally:
+            signal.signal(signal.SIGPIPE, before)
+    return subprocess.CompletedProcess(words, status, out.getvalue(), err.getvalue())
 
 
 def start(*arguments: object) -> subprocess.Popen[bytes]:

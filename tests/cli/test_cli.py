@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from people import people
-from process import understudy
+from process import here, understudy
 from understudy.cli import cli, main
 
 
@@ -174,7 +174,7 @@ def bad_folder(folder) -> Path:
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_status_2_and_two_lines(bad_folder, case):
     before = sorted(bad_folder.iterdir())
-    done = understudy(*BAD[case], cwd=bad_folder)
+    done = here(*BAD[case], cwd=bad_folder)
     assert done.returncode == 2, done.stderr
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 2, done.stderr

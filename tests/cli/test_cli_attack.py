@@ -87,7 +87,7 @@ def test_impossible_calls(train, tmp_path):
         (("--method", "cart", "--register", train), "is an input and would be overwritten"),
         (("--method", "cart", "--limit", "0"), "Invalid value for '--limit'"),
     ):
-        done = process.understudy("attack", "worlds", train, *arguments)
+        done = process.here("attack", "worlds", train, *arguments, cwd=tmp_path)
         assert done.returncode == 2, done.stderr
         assert said in done.stderr
         assert "Traceback" not in done.stderr

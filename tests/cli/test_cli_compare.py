@@ -5,7 +5,7 @@ import json
 import pytest
 
 from people import people
-from process import understudy
+from process import here, understudy
 
 FAST = (
     "--measures",
@@ -69,7 +69,7 @@ def test_json_alone_on_standard_output_without_holdout_and_curve(folder):
     ],
 )
 def test_bad_input_is_said_in_one_line(folder, arguments, message):
-    done = compare(folder, *arguments)
+    done = here("compare", "train.csv", *arguments, cwd=folder)
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stdout == ""

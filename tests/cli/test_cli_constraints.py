@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from people import people
-from process import understudy
+from process import here, understudy
 from understudy.tables import read_marker
 
 REAL = people(600, 1)
@@ -26,7 +26,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def run(folder: Path, *arguments: object, fails: bool = False) -> str:
-    done = understudy("synthesize", *arguments, cwd=folder)
+    done = (here if fails else understudy)("synthesize", *arguments, cwd=folder)
     assert (done.returncode != 0) == fails, done.stderr
     return done.stderr
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from people import people
-from process import understudy
+from process import here, understudy
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_auto_and_all(folder):
     ],
 )
 def test_bad_input_ends_in_a_message_and_a_hint(folder, arguments, message):
-    done = understudy(*arguments, cwd=folder)
+    done = here(*arguments, cwd=folder)
     assert done.returncode == 2
     assert message in done.stderr
     assert "hint: " in done.stderr

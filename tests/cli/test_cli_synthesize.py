@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from people import people
-from process import understudy
+from process import here, understudy
 from understudy.tables import read_marker
 
 REAL = people(600, 1)
@@ -221,7 +221,7 @@ BAD = {
 def test_bad_input_is_status_2_and_two_lines(folder, case):
     arguments, message, hint = BAD[case]
     before = sorted(folder.iterdir())
-    done = understudy(*arguments, cwd=folder)
+    done = here(*arguments, cwd=folder)
     assert done.returncode == 2, done.stderr
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 2, done.stderr

@@ -161,11 +161,8 @@ def test_a_copy_of_training_is_flagged_in_privacy(name, tables, shuffle):
     assert one(name, tables["train"], copy, tables["holdout"]).flagged
 
 
-LONG = ("fidelity.detection", "fidelity.propensity", "utility.classification", "utility.estimates")
-SOME_SLOW = [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in NAMES]
-
-
-@pytest.mark.parametrize("name", SOME_SLOW)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
 def test_fresh_real_rows_agree_with_the_reference(name):
     """At most as many flags over leak-free splits as chance gives at a level of 1 % for all."""
     flags, splits = 0, 10
