@@ -1,4 +1,4 @@
-"""Bayes under epsilon: declared domains, what is bought, and neighbouring tables."""
+"""Bayes under epsilon: declared domains, what is bought, and what it costs."""
 
 import dataclasses
 import itertools
@@ -13,56 +13,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import understudy as us
+from townspeople import DECLARED, fit, people, seeded, table, taped
 from understudy.comparison import silent
-from understudy.kernels import networks
 from understudy.schema import Column, Schema, infer
-from understudy.synthesizers.bayes import Bayes, declared_domain, noisy
+from understudy.synthesizers.bayes import declared_domain, noisy
 from understudy.synthesizers.bayes import method as method_module
 from understudy.synthesizers.bayes.choice import Choice
-from understudy.synthesizers.bayes.domain import Cells, buy_bounds, read_alone
+from understudy.synthesizers.bayes.domain import Cells, buy_bounds
 from understudy.synthesizers.bayes.smoothing import rake, share_out, shrink_lines
 from understudy.synthesizers.budget import Budget
 from understudy.tables import Table
-
-DECLARED = Schema(
-    (
-        Column("key", "identifier", "integer"),
-        Column("sex", "category", levels=("f", "m", "x")),
-        Column("age", "number", "integer", decimals=0, bounds=(0.0, 120.0)),
-        Column("wage", "number", "float", decimals=2, bounds=(0.0, 9000.0), levels=("N",)),
-        Column("born", "date", "date", bounds=(0.0, 1e15), unit="day"),
-        Column("city", "category", levels=("Graz", "Linz", "Wien", "Wels")),
-    )
-)
-
-
-def people(rows: int, seed: int) -> pl.DataFrame:
-    rng = np.random.default_rng(seed)
-    sex = rng.choice(["f", "m"], rows)
-    age = rng.integers(18, 90, rows)
-    wage = [f"{w:.2f}" for w in rng.gamma(3, 500, rows) * (1 + (sex == "m"))]
-    wage = ["N" if rng.random() < 0.1 else None if rng.random() < 0.1 else w for w in wage]
-    born = pl.Series((2025 - age) * 365 - 1970 * 365).cast(pl.Int32).cast(pl.Date)
-    city = np.where(sex == "m", "Wien", rng.choice(["Graz", "Linz", "Wien"], rows))
-    return pl.DataFrame(
-        {"key": np.arange(rows), "sex": sex, "age": age, "wage": wage, "born": born, "city": city}
-    )
-
-
-def table(rows: int = 400, seed: int = 1) -> Table:
-    return Table.of(people(rows, seed), DECLARED)
-
-
-def fit(data: Table, seed: int = 0, **options) -> Bayes:
-    method = Bayes(**{"epsilon": 1.0, **options})
-    return method.fit(data, np.random.default_rng(seed), silent)
-
-
-def seeded(*args, **options):
-    """Fit through the front door; that a seed is given is warned about."""
-    with pytest.warns(UserWarning, match="seed"):
-        return us.synthesizer("bayes", seed=1, **options).fit(*args)
-
 
 # what must be declared
 
@@ -172,215 +132,6 @@ def test_what_is_outside_the_domain_is_clipped_or_missing():
     wage = Cells.of(DECLARED["wage"], 8)
     values = us.schema.read_values(pl.Series(["N", "refused", None]), DECLARED["wage"])
     assert wage.encode(values).tolist() == [wage.bins, wage.size - 1, wage.size - 1]
-
-
-# neighbouring tables
-
-
-class Replay(Budget):
-    """A budget that hands out what another one did, and checks how far one row reaches."""
-
-    def follow(self, tape):
-        self.tape, self.reach = iter(tape), []
-        return self
-
-    def counts(self, what, counts, *, epsilon, sensitivity=1):
-        name, exact, made = next(self.tape)
-        assert (name, exact.shape) == (what, np.shape(counts))
-        self.reach.append(np.abs(exact - counts).sum())
-        assert self.reach[-1] <= sensitivity
-        super().counts(what, counts, epsilon=epsilon, sensitivity=sensitivity)
-        return made
-
-    def choose(self, what, scores, *, epsilon, sensitivity):
-        name, exact, made = next(self.tape)
-        assert (name, exact.shape) == (what, np.shape(scores))
-        self.reach.append(np.abs(exact - scores).max())
-        assert self.reach[-1] <= sensitivity + 1e-6
-        super().choose(what, scores, epsilon=epsilon, sensitivity=sensitivity)
-        return made
-
-
-class Tape(Budget):
-    """A budget that keeps what was asked and given."""
-
-    def counts(self, what, counts, *, epsilon, sensitivity=1):
-        made = super().counts(what, counts, epsilon=epsilon, sensitivity=sensitivity)
-        self.__dict__.setdefault("tape", []).append((what, np.array(counts), made))
-        return made
-
-    def choose(self, what, scores, *, epsilon, sensitivity):
-        made = super().choose(what, scores, epsilon=epsilon, sensitivity=sensitivity)
-        self.__dict__.setdefault("tape", []).append((what, np.array(scores), made))
-        return made
-
-
-def taped(data: Table, monkeypatch, seed: int = 0, **options):
-    budgets = []
-    monkeypatch.setattr(
-        method_module, "Budget", lambda e, rng: budgets.append(Tape(e, rng)) or budgets[0]
-    )
-    return fit(data, seed, **options), budgets[0].tape
-
-
-ODD = {
-    "an outlier": {"age": 10**6, "wage": "1e12", "born": None},
-    "a new level": {"sex": "other", "city": "Salzburg"},
-    "a new word": {"wage": "refused"},
-    "more decimals": {"wage": "10.123456"},
-    "the first missing value": {"sex": None, "age": None, "city": None},
-    "an infinity": {"wage": "inf"},
-}
-
-
-@pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"epsilon": 5.0},
-        {"epsilon": 0.05},
-        {"epsilon": 5.0, "mode": "independent"},
-        {"epsilon": 5.0, "mode": "random"},
-        {"epsilon": 5.0, "k": 3, "buy": ["age", "wage"]},
-    ],
-    ids=str,
-)
-def test_given_what_was_bought_one_odd_row_changes_nothing(odd, options, monkeypatch):
-    frame = people(300, 1)
-    row = frame[:1].with_columns(
-        pl.lit(value, dtype=frame.schema[name]).alias(name) for name, value in ODD[odd].items()
-    )
-    without = Table.of(frame, DECLARED)
-    with_it = Table.of(pl.concat([frame, row]), DECLARED)
-    first, tape = taped(without, monkeypatch, **options)
-    replays = []
-    monkeypatch.setattr(
-        method_module,
-        "Budget",
-        lambda e, rng: replays.append(Replay(e, rng).follow(tape)) or replays[0],
-    )
-    again = fit(with_it, **options)
-    assert max(replays[0].reach) > 0.5  # the row was looked at
-    assert first.state().values == again.state().values
-    for name, array in first.state().arrays.items():
-        assert np.array_equal(array, again.state().arrays[name]), name
-    assert first.emitted(DECLARED) == again.emitted(DECLARED)
-    assert first.rows_ == again.rows_
-    rng = np.random.default_rng
-    assert first.sample(50, rng(3)).equals(again.sample(50, rng(3)), null_equal=True)
-
-
-def test_one_odd_row_of_a_text_file_changes_no_other_row(tmp_path):
-    """What a reader makes of a whole column depends on all its rows; codes must not."""
-    schema = Schema(
-        (
-            Column("grade", "category", "integer", levels=("01", "02", "1", "2")),
-            Column("wage", "number", "float", decimals=1, bounds=(0.0, 9.0), levels=("N", "NAN")),
-            Column("sum", "number", "float", decimals=1, bounds=(0.0, 9.0), levels=("x",)),
-            Column("large", "category", "integer", levels=("9007199254740993", "3")),
-        )
-    )
-    lines = ["grade;wage;sum;large", *["01;1,5;NAN; 9007199254740993", "2;N;2.5;3"] * 5]
-    odd = "b;N;y;b"
-
-    def codes(name: str, rows: list[str]) -> list[list[int]]:
-        (tmp_path / name).write_text("\n".join([*rows, "2;2,5;1;3", ""]))
-        data = Table.of(str(tmp_path / name), schema)
-        made = [Cells.of(c, 8, 128).encode(read_alone(data, c.name)) for c in schema]
-        return [one[:10].tolist() for one in made]
-
-    before = codes("without.csv", lines)
-    assert codes("with.csv", [*lines, odd]) == before
-    assert [len(set(one)) for one in before] == [2, 2, 2, 2]
-    # the readers that epsilon does not rely on do differ
-    tables = [Table.of(str(tmp_path / f"{name}.csv"), schema) for name in ("without", "with")]
-    for name in ("grade", "wage"):
-        one, other = (Cells.of(schema[name], 8, 128).encode(t.values(name))[:10] for t in tables)
-        assert one.tolist() != other.tolist()
-
-
-def test_no_score_moves_by_more_than_the_sensitivity_and_some_come_close():
-    """All tables of up to three rows over 2 x 2 x 2 cells, each with a row more."""
-    cells = np.array(list(itertools.product(range(2), repeat=3)), np.uint8)
-    sizes, subsets = np.full((1, 3), 2), np.array([[0, 1, 2]])
-    farthest = 0.0
-    with ThreadPoolExecutor(1) as workers:
-
-        def apart(rows, shares):
-            codes = cells[list(rows)].T[None].copy()
-            given = np.broadcast_to(shares, (1, 3, 2)).copy()
-            return networks.distances(codes, sizes, np.zeros(1, int), subsets, given, workers)[0]
-
-        for share in (0.0, 0.1, 0.5, 0.9):
-            shares = np.array([share, 1 - share])
-            for many in range(4):
-                for rows in itertools.combinations_with_replacement(range(8), many):
-                    before = apart(rows, shares)
-                    for more in range(8):
-                        moved = np.abs(apart((*rows, more), shares) - before).max()
-                        farthest = max(farthest, moved)
-    assert 0.95 < farthest <= 1 + 1e-12
-
-
-def test_distances_against_counts():
-    rng = np.random.default_rng(1)
-    codes = rng.integers(0, 3, (1, 3, 200)).astype(np.uint8)
-    shares = rng.dirichlet(np.ones(3), (1, 3))
-    with ThreadPoolExecutor(1) as workers:
-        found = networks.distances(
-            codes, np.full((1, 3), 3), np.zeros(1, int), np.array([[0, 1, 2]]), shares, workers
-        )[0]
-    counts = np.zeros((3, 3, 3))
-    np.add.at(counts, tuple(codes[0]), 1)
-    for axis in range(3):
-        expected = np.moveaxis(counts, axis, -1)
-        expected = expected.sum(axis=-1, keepdims=True) * shares[0, axis]
-        apart = np.abs(np.moveaxis(counts, axis, -1) - expected).sum() / 2
-        assert found[axis] == pytest.approx(apart)
-
-
-DRAWS = 10_000
-
-
-def contradicts(epsilon: float, noise: float, counts: tuple[int, int], seed: int) -> bool:
-    """Whether 10,000 draws of a count on each of two neighbours contradict an epsilon."""
-    rng = np.random.default_rng(seed)
-    draws = [
-        Budget(noise, rng).counts("cell", np.full(DRAWS, count), epsilon=noise) for count in counts
-    ]
-    for edge in range(min(counts) - 3, max(counts) + 3):
-        for event in (np.less_equal, np.greater, np.equal):
-            found = [int(event(drawn, edge).sum()) for drawn in draws]
-            for one, other in (found, found[::-1]):
-                low = stats.beta.ppf(1e-5, one, DRAWS - one + 1) if one else 0.0
-                high = stats.beta.ppf(1 - 1e-5, other + 1, DRAWS - other) if other < DRAWS else 1
-                if low > np.exp(epsilon) * high:
-                    return True
-    return False
-
-
-def test_each_released_count_differs_between_neighbours_as_promised(monkeypatch):
-    frame = people(60, 2)
-    options = {"epsilon": 20.0, "k": 1}
-    without, with_it = Table.of(frame[1:], DECLARED), Table.of(frame, DECLARED)
-    made, tape = taped(without, monkeypatch, **options)
-    asked = []
-
-    class Exact(Replay):
-        def counts(self, what, counts, **price):
-            asked.append((what, np.array(counts).ravel()))
-            return super().counts(what, counts, **price)
-
-    monkeypatch.setattr(method_module, "Budget", lambda e, rng: Exact(e, rng).follow(tape))
-    fit(with_it, **options)
-    exact = {what: counts.ravel() for what, counts, _ in tape}
-    price = {step.what: step.epsilon for step in made.spending_}
-    assert len(asked) == 11  # rows, five columns, and a table or another look for each
-    for number, (what, counts) in enumerate(asked):
-        (cell,) = np.flatnonzero(counts != exact[what])
-        pair, epsilon = (int(exact[what][cell]), int(counts[cell])), price[what]
-        assert not contradicts(epsilon, epsilon, pair, number)
-        assert contradicts(epsilon, 2 * epsilon, pair, number)  # half the noise
 
 
 # what is spent, and on what
