@@ -212,6 +212,7 @@ def strange(result: us.Assessment) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", ODD)
 def test_odd_synthetic_tables_give_a_finding(odd, tables):
     made = ODD[odd](tables["synthetic"])
