@@ -268,6 +268,6 @@ def test_interrupting_leaves_nothing_half_written(folder, tmp_path, extension):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130
+    assert process.returncode == 130, errors
     assert errors.strip() == "understudy: interrupted, nothing half written"
     assert list(tmp_path.iterdir()) == []

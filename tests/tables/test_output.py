@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import weakref
 from collections.abc import Iterator
@@ -177,4 +178,21 @@ def test_an_interrupted_process_leaves_nothing(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     assert process.returncode != 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupted_cleaning_up_is_done_again(tmp_path: Path, monkeypatch) -> None:
+    remove, called = tempfile.TemporaryDirectory._rmtree, []
+
+    def interrupted_once(name: str, **options: object) -> None:
+        called.append(name)
+        if len(called) == 1:
+            raise KeyboardInterrupt
+        remove(name, **options)
+
+    monkeypatch.setattr(tempfile.TemporaryDirectory, "_rmtree", staticmethod(interrupted_once))
+    path = tmp_path / "t.parquet"
+    with pytest.raises(KeyboardInterrupt), WholeFiles() as files:
+        write_batches(BATCHES, files.add(path), like=path)
+    assert len(called) == 2
     assert not list(tmp_path.iterdir())

@@ -105,25 +105,34 @@ def _write_excel(whole: pl.DataFrame, file: Path, like: Path) -> None:
 def _write_typed(
     batches: Iterable[pl.DataFrame], file: Path, form: str, metadata: dict[str, str]
 ) -> None:
-    """Write Parquet or Arrow: a single batch at once, several through parts on the disk."""
+    """Write Parquet or Arrow: a single batch at once, several through parts on the disk.
+
+    Files are opened here: given a path, an interrupted writer of polars may still make the file
+    in the background, after the cleaning up.
+    """
     several = iter(batches)
     first, second = next(several), next(several, None)
     if second is None:
-        if form == "parquet":
-            first.write_parquet(file, metadata=metadata or None)
-        else:
-            first.write_ipc(file)
+        with file.open("wb") as opened:
+            if form == "parquet":
+                first.write_parquet(opened, metadata=metadata or None)
+            else:
+                first.write_ipc(opened)
         return
-    with tempfile.TemporaryDirectory(prefix=".understudy-", dir=file.parent) as folder:
-        parts = []
+    with ExitStack() as stack:
+        temporary = tempfile.TemporaryDirectory(prefix=".understudy-", dir=file.parent)
+        stack.callback(temporary.cleanup)  # once more, if the first time was interrupted
+        folder, parts = stack.enter_context(temporary), []
         for number, batch in enumerate(chain([first, second], several)):
             parts.append(Path(folder) / f"{number:09d}.arrow")
-            batch.write_ipc(parts[-1], compression="zstd")
+            with parts[-1].open("wb") as opened:
+                batch.write_ipc(opened, compression="zstd")
         whole = pl.scan_ipc(parts, glob=False)
-        if form == "parquet":
-            whole.sink_parquet(file, metadata=metadata or None)
-        else:
-            whole.sink_ipc(file)
+        with file.open("wb") as opened:
+            if form == "parquet":
+                whole.sink_parquet(opened, metadata=metadata or None)
+            else:
+                whole.sink_ipc(opened)
 
 
 @dataclass
