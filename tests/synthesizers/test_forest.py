@@ -1,4 +1,4 @@
-"""Forest: what it may show, what its file holds, and tables of every shape."""
+"""Forest: what its rows show, what its file holds, and tables of every shape."""
 
 import dataclasses
 import datetime as dt
@@ -11,186 +11,14 @@ import zipfile
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import understudy as us
-from understudy.coding import write_values
-from understudy.schema import Column, Values, read_values
+from few import DAY, adversarial, check, check_all
+from understudy.schema import read_values
 from understudy.schema.inference import infer, infer_column
 from understudy.synthesizers import support as support_module
 from understudy.synthesizers.forest.screening import strongest
 from understudy.synthesizers.support import Support
-
-ROWS = 400
-DAY = dt.datetime(2020, 1, 1)
-
-
-def adversarial(rows: int = ROWS, seed: int = 0) -> pl.DataFrame:
-    """Draw columns in which most values, extremes above all, are held by few rows."""
-    rng = np.random.default_rng(seed)
-    normal, each = rng.normal(size=rows), np.arange(rows)
-    heavy = np.exp(3 * normal)
-    heavy[:3] = 1e12, -1e12, 7e11
-    gone = np.where(rng.random(rows) < 0.3, 5.0, np.round(normal, 1))
-    gone[:3] = np.nan
-    days = rng.integers(0, 300, rows)
-    seconds = [DAY + dt.timedelta(seconds=int(s)) for s in rng.integers(0, 10**8, rows)]
-    words = [str(v) for v in rng.integers(0, 150, rows)]
-    words[:3], words[3:20] = ["refused", "unknown", "unknown"], ["N"] * 17
-    return pl.DataFrame(
-        {
-            "float": normal,
-            "heavy": heavy,
-            "below": np.concatenate([-(10.0 ** np.arange(17)), rng.random(rows - 17)]),
-            "single": pl.Series(normal, dtype=pl.Float32),
-            "cents": np.round(np.exp(8 + normal), 2),
-            "few_cents": np.round(rng.random(rows), 2),
-            "micro": np.round(rng.random(rows) / 1000, 5),
-            "nano": np.round(rng.random(rows) / 10**6, 9),
-            "noisy": rng.integers(0, 200, rows) * 0.1 + 0.2,
-            "unique": 1000 + 7 * rng.permutation(rows),
-            "dense": np.repeat(np.arange(-50, rows), 3)[:rows],
-            "dense_odd": np.repeat(np.arange(-50, rows), 3)[:rows] * 2 + (each % 97 == 0),
-            "age": rng.integers(18, 90, rows),
-            "count": rng.geometric(0.2, rows),
-            "huge": 2**60 + rng.integers(0, 3000, rows),
-            "huge_few": 2**61 + 512 * (each // 6) + each % 2,
-            "even_huge": 2**61 + 512 * rng.integers(0, 100, rows),
-            "gone": gone,
-            "words": words,
-            "day": [(DAY + dt.timedelta(days=int(d))).date() for d in days],
-            "moment": seconds,
-            "span": [dt.timedelta(minutes=int(m)) for m in rng.integers(0, 600, rows)],
-            "clock": [(DAY + dt.timedelta(minutes=int(m))).time() for m in days * 4],
-            "german": [(DAY + dt.timedelta(days=int(d))).strftime("%d.%m.%Y") for d in days],
-            "level": [f"level {v}" for v in rng.geometric(0.1, rows)],
-            "yes": each < 3,
-            "yes_often": rng.random(rows) < 0.3,
-            "constant": ["same"] * rows,
-            "code": pl.Series([1, 2, 3, 4] * (rows // 4)).set(pl.Series(each < 2), 9),
-        }
-    )
-
-
-def check(train: pl.Series, made: pl.Series, k: int) -> None:
-    """Insist that no value is held by 1 to k - 1 rows, and none lies among the k - 1 extremes."""
-    assert made.dtype == train.dtype
-    if made.null_count() == len(made):
-        return
-    if train.dtype == pl.String:
-        both = [s.str.to_date("%d.%m.%Y", strict=False) for s in (train, made)]
-        if both[0].is_null().any():
-            both = [s.cast(pl.Float64, strict=False) for s in (train, made)]
-        _spare(train, made, k)
-        if both[0].count() > k and both[1].count():
-            check(*(s.drop_nulls() for s in both), k)
-        return
-    _spare(train.fill_nan(None) if train.dtype.is_float() else train, made, k)
-    if train.dtype != pl.Boolean and made.count():
-        ordered = train.drop_nulls().sort()
-        if train.dtype.is_float():
-            ordered = ordered.drop_nans()
-        assert made.min() >= ordered[k - 1]
-        assert made.max() <= ordered[-k]
-
-
-def _spare(train: pl.Series, made: pl.Series, k: int) -> None:
-    counts = dict(train.rename("value").value_counts().iter_rows())
-    for value in made.unique().to_list():
-        assert not 0 < counts.get(value, 0) < k, (train.name, value, counts[value])
-
-
-def check_all(train: pl.DataFrame, made: pl.DataFrame, k: int) -> None:
-    for name in made.columns:
-        check(train[name], made[name], k)
-
-
-def shown(series: pl.Series, k: int, column: Column | None = None) -> pl.Series:
-    """Give all that a column may show."""
-    column = column or infer_column(series)
-    made, codes = Support.fit(
-        read_values(series, column), column, k, single=series.dtype == pl.Float32
-    )
-    assert codes.max(initial=0) <= made.size
-    assert (np.diff(made.begin) > 0).all()
-    assert np.isfinite(made.numbers).all()
-    assert (made.weights > 0).all()
-    values = Values(None, pl.Series(made.labels, dtype=pl.String))
-    if column.is_numeric:
-        numbers = np.concatenate([made.numbers, np.full(len(made.labels), np.nan)])
-        texts = pl.Series([None] * len(made.numbers) + list(made.labels), dtype=pl.String)
-        values = Values(numbers, texts)
-    written = write_values(values, made.column_shown())
-    return written.cast(series.dtype).alias(series.name)
-
-
-@pytest.mark.parametrize("k", [1, 3, 5, 20])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_nothing_that_a_column_may_show_is_held_by_few(k, seed):
-    train = adversarial(seed=seed)
-    for name in train.columns:
-        if not (k == 1 and name == "huge"):
-            check(train[name], shown(train[name], k), k)
-    for name, digits in (("micro", 5), ("nano", 9), ("noisy", 1)):
-        made = shown(train[name], k)
-        assert name == "noisy" or made.equals(made.round(digits))
-        check(train[name].round(digits), made.round(digits), k)
-
-
-numbers = st.one_of(
-    st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=8),
-    st.lists(st.integers(-30, 30).map(float), min_size=1, max_size=8),
-    st.lists(st.decimals(-5, 5, places=2).map(float), min_size=1, max_size=8),
-)
-
-
-@given(numbers, st.integers(0, 10**6), st.sampled_from([1, 2, 5, 9]), st.booleans())
-def test_any_numbers(some, seed, k, whole):
-    rng = np.random.default_rng(seed)
-    rows = int(rng.integers(k, 300))
-    drawn = rng.choice(some, rows) + rng.integers(0, 40, rows) * rng.choice([0, 0.01, 1, 1e9])
-    series = pl.Series("x", np.append(drawn, some))
-    if whole:
-        series = series.clip(-(2**62), 2**62).round().cast(pl.Int64)
-        k = max(k, 2)
-    column = infer_column(series)
-    if column.kind == "number":
-        check(series, shown(series, k), k)
-
-
-@given(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=60), st.integers(1, 9))
-def test_any_levels(levels, k):
-    series = pl.Series("x", [*levels, None])
-    check(series, shown(series, k), k)
-
-
-@pytest.mark.parametrize("decimals", [None, 0, 4])
-def test_whole_numbers_however_they_are_declared(decimals):
-    train = pl.Series("x", np.random.default_rng(0).permutation(4000)[:1000])
-    column = Column("x", "number", stored="integer", decimals=decimals)
-    check(train, shown(train, 5, column), 5)
-
-
-def test_numbers_that_are_declared_coarser_than_they_are():
-    train = pl.Series("x", np.random.default_rng(0).uniform(10.4, 14.6, 500))
-    check(train, shown(train, 5, Column("x", "number", stored="float", decimals=0)), 5)
-
-
-def test_floats_of_32_bits_that_are_dense():
-    train = pl.Series("x", np.random.default_rng(0).uniform(1, 1.01, 5000), dtype=pl.Float32)
-    check(train, shown(train, 5), 5)
-
-
-def test_the_check_notices_a_value_that_one_row_holds(monkeypatch):
-    train = adversarial()
-    with monkeypatch.context() as patch:
-        patch.setattr(support_module, "_free", lambda points, grid, *rest: grid.write(points))
-        with pytest.raises(AssertionError):
-            check(train["age"], shown(train["age"], 5), 5)
-    for k, name in ((4, "level"), (4, "age"), (1, "gone"), (2, "code"), (3, "yes")):
-        with pytest.raises(AssertionError):
-            check(train[name], shown(train[name], k), 5)
 
 
 def fit(train, seed: int = 0, schema=None, **options):
