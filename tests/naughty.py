@@ -21,6 +21,11 @@ def talkative(table, seed):
     return shuffled(table, seed)
 
 
+def inherits(table, seed):
+    """Say what a program that it starts would inherit."""
+    raise ValueError(os.environ.get("PYTHONPATH", "nothing"))
+
+
 def by_world(table, seed):
     """Fail as the first value of the column ``how`` says."""
     how = table["how"][-1]

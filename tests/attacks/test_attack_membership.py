@@ -111,6 +111,23 @@ def test_intervals_of_shared_runs_count_runs():
 def test_what_the_p_value_of_a_record_means_is_said():
     found = attacked(people(30, 1), here(naughty.shuffled), records=1, canaries=1, trials=16)
     assert "of a single record is exact only if no record leaks" in found.note.replace("\n", " ")
+    released = found.tables["line:released"].rows  # of itself, the first parts of as many rows
+    assert [rows for rows, _ in released] == [3, 7, 15, 30]
+    assert released[-1][1] == found.value
+
+
+def test_a_generator_that_always_fails_is_given_up():
+    played = []
+
+    def fit(table, seed):
+        played.append(seed)
+        raise ValueError("never")
+
+    found = attacked(people(30, 1), fit, records=1, canaries=1, trials=32)
+    assert found.status == "failed"
+    assert len(played) == 20
+    assert "20 refits failed" in found.note
+    assert "more were planned; it was given up" in found.note
 
 
 def null(times: int) -> np.ndarray:

@@ -70,6 +70,13 @@ def test_what_a_generator_prints_is_not_taken_for_an_answer(base):
     assert answer.error == ""
 
 
+def test_a_program_that_a_generator_starts_does_not_inherit_our_places(base, monkeypatch):
+    """Another Python would take our modules for its own, and fail."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    (answer,) = refit(game(base, naughty.inherits), [Task(World("all"), 1)], workers=1)
+    assert answer.error == "ValueError: nothing"
+
+
 def test_a_function_that_cannot_be_sent_is_played_here(base):
     def local(table):
         time.sleep(30 if table["number"].max() > 100 else 0)
@@ -136,6 +143,18 @@ def test_running_tasks_are_stopped_soon_after_the_deadline(base, monkeypatch):
     (answer,) = refit(played, tasks, workers=1, deadline=start + 3)
     assert answer.error == "the budget was used up before it finished"
     assert time.monotonic() - start < 15
+
+
+def test_what_is_played_here_is_stopped_soon_after_the_deadline_too(base, monkeypatch):
+    monkeypatch.setattr(refits, "GRACE", 0.2)
+
+    def local(table):
+        time.sleep(30)
+
+    start = time.monotonic()
+    (answer,) = refit(game(base, local), [Task(World("all"), 1)] * 2, deadline=start + 0.3)
+    assert answer.error == "the budget was used up before it finished"
+    assert time.monotonic() - start < 10
 
 
 def test_a_partial_function_of_a_script_is_played_here(base):

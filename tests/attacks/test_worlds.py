@@ -479,6 +479,20 @@ def test_posteriors_of_poisson_worlds_agree_with_the_formula():
         np.testing.assert_allclose(found, exact(means, extra, seen), atol=0.06)
 
 
+def test_intervals_cover_the_exact_posterior():
+    """Also where no refit of another world gives the rows that the release holds."""
+    rng = np.random.default_rng(15)
+    for means in (np.array([1e-4, *[66.0] * 15]), np.full(8, 0.5)):
+        covered = 0
+        for _ in range(20):
+            refits = simulated(rng, 16, means, 1.0)
+            seen = rng.poisson(means + np.eye(len(means))[0]).astype(float)
+            drawn = judge(refits, seen[:, None], rng, 60).redrawn[:, 0]
+            low, high = np.quantile(drawn, [0.025, 0.975])
+            covered += low - 1e-4 <= exact(means, 1.0, seen)[0] <= high + 1e-4
+        assert covered >= 17
+
+
 def test_posteriors_are_calibrated():
     """Of what is given a chance of p, about p is true."""
     rng = np.random.default_rng(12)

@@ -116,8 +116,10 @@ def test_with_a_release_only_the_labels_are_drawn_anew():
 
 def test_too_few_rows():
     table = Table.of(people(200, 1))
-    with pytest.raises(DataError, match="too few to calibrate"):
+    with pytest.raises(DataError, match="too few to calibrate on\nhint: 300 are needed"):
         Ground(table.modelled, table.schema)
+    with pytest.raises(DataError, match="hint: 200 are needed: they are cut in 2 parts"):
+        Ground(table.modelled.head(190), table.schema, table.modelled)
 
 
 def test_the_sizes():
@@ -422,6 +424,21 @@ def test_wrong_options():
         ({"measures": ["fidelity"]}, "no privacy measure"),
         ({"options": {"flip": {"p": 0.1}}}, "there is no measure 'flip'"),
         ({"rows": 0}, "rows = 0"),
+        ({"keys": ["agee"]}, "keys: there is no column 'agee'"),
+        ({"sensitive": ["smokr"]}, "sensitive: there is no column 'smokr'"),
+        ({"keys": ["age"], "sensitive": ["age"]}, "among the keys and among the sensitive"),
     ):
         with pytest.raises(OptionError, match=said):
             calibrate(table, **given)
+
+
+def test_who_gets_no_answer_is_told_so_and_who_gets_few_too(calibrated):
+    few = calibrate(people(330, 1), measures=[FAST[0], "privacy.match_rate"], budget=0.1, workers=1)
+    assert few.provenance["notes"][-1].startswith("1 of 1 measures have fewer than 20 runs")
+    assert "none stands for a person" in few.measures["privacy.match_rate"]["note"]
+    with pytest.raises(DataError, match="no measure could look at this table"):
+        calibrate(people(330, 1), measures=["privacy.match_rate"], budget=0.1, workers=1)
+    many = calibrated.to_dict()
+    runs = [found["false_alarms"]["runs"] for found in many["measures"].values()]
+    told = any("fewer than 20 runs" in note for note in many["provenance"]["notes"])
+    assert told == (min(runs) < 20)

@@ -1,5 +1,7 @@
 """The command line, run as a process."""
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -10,10 +12,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.console import Console
+from rich.file_proxy import FileProxy
 
 from people import people
 from process import here, understudy
-from understudy.cli import cli, main
+from understudy.cli import cli, common, main
 
 
 @pytest.fixture(scope="module")
@@ -281,3 +285,10 @@ def test_an_empty_column_name(tmp_path):
         )
         assert done.returncode == 0, done.stderr
         assert pl.read_parquet(tmp_path / "s.parquet").columns == ["", "b"]
+
+
+def test_what_is_said_beside_a_progress_bar_does_not_go_beneath_it():
+    shown, beneath = io.StringIO(), io.TextIOWrapper(io.BytesIO(), "utf-8")
+    with contextlib.redirect_stderr(FileProxy(Console(file=shown), beneath)):
+        common.say("a word")
+    assert shown.getvalue() == "a word\n"

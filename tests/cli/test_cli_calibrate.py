@@ -10,7 +10,7 @@ import time
 import pytest
 
 from people import people
-from process import understudy
+from process import here, start, understudy
 
 MEASURES = "privacy.identical_matches,privacy.replicated_uniques"
 
@@ -83,16 +83,57 @@ def test_a_calibration_of_other_columns_is_refused(folder, tmp_path):
 
 
 def test_wrong_use(folder):
-    done = understudy("calibrate", "real.csv", cwd=folder)
+    done = here("calibrate", "real.csv", cwd=folder)
     assert done.returncode == 2
     assert "--out" in done.stderr
-    done = understudy("calibrate", "real.csv", "--out", "real.csv", cwd=folder)
+    done = here("calibrate", "real.csv", "--out", "real.csv", cwd=folder)
     assert done.returncode == 2
     assert "would be overwritten" in done.stderr
-    done = understudy("calibrate", "train.csv", "--rows", 200, "--out", "x.json", cwd=folder)
+    done = here("calibrate", "real.csv", "--out", "x.json", "--journal", "x.json", cwd=folder)
+    assert done.returncode == 2
+    assert "x.json is named for two outputs" in done.stderr
+    done = here("calibrate", "train.csv", "--rows", 200, "--out", "x.json", cwd=folder)
     assert done.returncode == 2
     assert "too few to calibrate" in done.stderr
     assert not (folder / "x.json").exists()
+
+
+def entries(path):
+    """Read the whole lines of a journal but the first."""
+    return [json.loads(line) for line in path.read_text().split("\n")[1:] if line.endswith("}")]
+
+
+@pytest.mark.slow
+def test_who_was_killed_goes_on_and_repeats_nothing(folder, tmp_path):
+    journal, out = tmp_path / "journal", tmp_path / "c.json"
+    command = (
+        "calibrate", folder / "real.csv", "--measures", "privacy.identical_matches",
+        "--keys", "age", "--workers", 2, "--journal", journal, "--out", out,
+    )  # fmt: skip
+    running = start(*command, "--budget", 600)
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not (journal.exists() and len(entries(journal)) >= 8):
+        time.sleep(0.02)
+    running.kill()
+    running.wait()
+    before = entries(journal)
+    assert not out.exists()
+    other = here(*command, "--seed", 1, cwd=folder)
+    assert other.returncode == 2
+    assert "is the journal of another calibration (other data, method" in other.stderr
+    assert "hint: name another file, or delete it to begin anew" in other.stderr
+    done = understudy(*command, "--budget", before[-1]["spent"] + 2)
+    assert done.returncode == 0, done.stderr
+    assert f"{len(before)} tables stood in the journal" in done.stdout
+    after = entries(journal)
+    assert 8 <= len(before) < len(after)
+    assert after[: len(before)] == before
+    assert len({entry["task"] for entry in after}) == len(after)
+    (found,) = json.loads(out.read_text())["measures"].values()
+    runs = found["false_alarms"]["runs"] + sum(
+        point[1] for kind in found["kinds"].values() for point in kind["points"]
+    )
+    assert runs == len(after)  # every run counts, once
 
 
 @pytest.mark.slow
@@ -107,5 +148,6 @@ def test_who_interrupts_gets_nothing_half_written(folder):
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "nothing half written" in said
+    assert "with --journal FILE, the same command would go on from here" in said
     assert not (folder / "stopped.json").exists()
     assert not [path for path in folder.iterdir() if path.name.startswith(".understudy")]

@@ -22,6 +22,7 @@ PAIRS = 6
 TAILS = 4
 WAYS = (0.5, 1.0)
 AT_ONCE = 4096
+CUTS = (1 / 8, 1 / 4, 1 / 2, 1.0)  # of the rows released, as in privacy.membership
 
 Ints = NDArray[np.int64]
 
@@ -262,8 +263,18 @@ def judged(features: Floats, learnt: tuple[Floats, Floats, Floats]) -> Floats:
 
 
 def check_sizes(rows: object, height: int) -> tuple[int, ...]:
-    """Read the option rows: one number or several, the training table's own if not given."""
-    given = [height] if rows is None else rows if isinstance(rows, list | tuple) else [rows]
+    """Read the option rows: one number or several.
+
+    If none is given, the training table's own, and what its first parts would tell.
+
+    Examples
+    --------
+    >>> check_sizes(None, 1000), check_sizes([50, 20], 1000)
+    ((125, 250, 500, 1000), (20, 50))
+    """
+    if rows is None:
+        return tuple(sorted({max(1, int(height * cut)) for cut in CUTS}))
+    given = rows if isinstance(rows, list | tuple) else [rows]
     for each in given:
         if isinstance(each, bool) or not isinstance(each, int) or each < 1:
             raise OptionError(f"rows = {rows!r}", hint="give numbers of rows from 1 up")

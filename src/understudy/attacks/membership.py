@@ -101,7 +101,8 @@ def membership(
         Refits of every world; half of them teach the attacker, the others test the attack.
     rows : int or list of int, optional
         How many rows are released; of several, the largest is in front and the others say what
-        the first rows of a release would have told.
+        the first rows of a release would have told. If not given: as many as training has, and
+        the first eighth, quarter and half of them.
     game : {"alone", "together"}
         Alone: with and without each record, all others being known. Together: every refit holds a
         random half of the records attacked, which takes far fewer refits.

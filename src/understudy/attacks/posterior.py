@@ -21,6 +21,7 @@ GRID = np.linspace(0.0, 8.0, 401)[1:]
 FOLDS = 5
 STEPS = 50
 HALF = 0.5
+RAREST = 1e-9
 
 
 def normalised(logs: Floats) -> Floats:
@@ -63,15 +64,20 @@ class Refits:
         rows = [np.flatnonzero(self.world == world) for world in range(self.worlds)]
         return self.take(np.concatenate([stream.choice(own, len(own)) for own in rows if len(own)]))
 
-    def features(self, seen: Floats) -> Floats:
+    def features(self, seen: Floats, stream: np.random.Generator | None = None) -> Floats:
         """Give the log likelihood ratios of samples that are not among these refits.
 
-        For each candidate and kind: its own world against all others, for Poisson counts.
+        For each candidate and kind: its own world against all others, for Poisson counts. With a
+        stream, the rates elsewhere are drawn from what their counts allow: a row that no refit
+        gave may be rare or impossible, which no choice among the refits tells.
         """
         mine = self.world[:, None] == np.arange(self.worlds)
         sizes = mine.sum(axis=0).astype(float)
         own = np.einsum("nj,njk->jk", mine, self.counts)
-        rest = (self.counts.sum(axis=0) - own + HALF) / (len(self) - sizes + 1)[:, None]
+        elsewhere = self.counts.sum(axis=0) - own + HALF
+        if stream is not None:
+            elsewhere = np.maximum(stream.gamma(elsewhere), RAREST)
+        rest = elsewhere / (len(self) - sizes + 1)[:, None]
         made = np.empty(seen.shape)
         for kind in range(self.counts.shape[2]):
             shift = shifts(own[:, kind], sizes, rest[:, kind])
@@ -146,18 +152,23 @@ def fit_weights(features: Floats, world: Ints) -> Floats:
     """
     start = np.eye(1, features.shape[2])[0]
     weights: Floats = start.copy()
-    true = features[np.arange(len(world)), world]
+    true = features[np.arange(len(world)), world].sum(axis=0)
     for _ in range(STEPS):
-        chances = normalised(features @ weights)
-        mean = np.einsum("nj,njf->nf", chances, features)
-        slope = (true - mean).sum(axis=0) - (weights - start)
-        curve = np.einsum("nj,njf,njg->fg", chances, features, features) - mean.T @ mean
-        step = np.linalg.solve(curve + np.eye(len(start)), slope)
+        expected, curve = _expected(features, weights)
+        step = np.linalg.solve(curve, true - expected - (weights - start))
         size = float(np.abs(step).max())
         weights = weights + step * min(1.0, HALF / max(size, 1e-12))
         if size < 1e-8:
             break
     return weights
+
+
+def _expected(features: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Give the features that these weights expect, and how sharply the fit holds the weights."""
+    chances = normalised(features @ weights)
+    mean = np.einsum("nj,njf->nf", chances, features)
+    curve = np.einsum("nj,njf,njg->fg", chances, features, features) - mean.T @ mean
+    return mean.sum(axis=0), curve + np.eye(len(weights))
 
 
 @dataclass(frozen=True)
@@ -178,16 +189,17 @@ def judge(
     ----------
     seen : array of shape (candidates, kinds)
     stream, redraws
-        The refits are drawn again so often, for an interval; the weights stay.
+        So often the refits are drawn again, for an interval, and the weights with them: from the
+        normal distribution that their fit leaves.
     """
     features = refits.own_features()
     weights = fit_weights(features, refits.world)
     posterior = normalised(refits.features(seen) @ weights)
-    redrawn = [
-        normalised(refits.redrawn(stream).features(seen) @ weights)
-        for _ in range(redraws if stream is not None else 0)
-        if stream is not None
-    ]
+    redrawn = []
+    if stream is not None:
+        left = np.linalg.inv(_expected(features, weights)[1])
+        for drawn in stream.multivariate_normal(weights, left, redraws, method="cholesky"):
+            redrawn.append(normalised(refits.redrawn(stream).features(seen, stream) @ drawn))
     return Judged(posterior, np.array(redrawn), _mean_win(refits, features))
 
 

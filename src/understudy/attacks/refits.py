@@ -6,6 +6,7 @@ goes on.
 """
 
 import contextlib
+import math
 import os
 import pickle
 import shutil
@@ -19,8 +20,8 @@ from pathlib import Path
 from types import FrameType
 
 from understudy.attacks.games import Answer, Game, Task
-from understudy.attacks.journal import Journal
-from understudy.attacks.workers import TOO_LONG, Worker
+from understudy.attacks.journal import Journal, of_game, of_task
+from understudy.attacks.workers import NO_TIME, TOO_LONG, Worker
 from understudy.comparison import Progress, silent
 from understudy.errors import DataError, OptionError
 
@@ -56,16 +57,16 @@ def refit(
     """
     if limit <= 0:
         raise OptionError(f"limit = {limit}", hint="give a number of seconds")
-    kept = Journal.open(journal, game) if journal else None
+    kept = Journal.open(journal, of_game(game)) if journal else None
     waiting = []
     done = 0
     for task in tasks:
-        found = kept.found(task) if kept else None
+        found = kept.found(of_task(task)) if kept else None
         if found is None:
             waiting.append(task)
             continue
         done += 1
-        yield found
+        yield Answer(task, found)
     total = total or done + len(waiting)
     payload = portable(game)
     many = min(workers or os.cpu_count() or 1, max(len(waiting), 1))
@@ -77,7 +78,7 @@ def refit(
     with contextlib.closing(answers):
         for answer in answers:
             if kept:
-                kept.add(answer)
+                kept.add(of_task(answer.task), answer.numbers, answer.error)
             done += 1
             progress(f"refits of {game.generator.name}", done, total)
             yield answer
@@ -131,13 +132,14 @@ def _here(
     game: Game, tasks: Sequence[Task], limit: float, deadline: float | None
 ) -> Answers[Answer]:
     for task in tasks:
-        if deadline is not None and time.monotonic() >= deadline:
+        left = math.inf if deadline is None else deadline - time.monotonic()
+        if left <= 0:
             return
         try:
-            with _alarm(limit):
+            with _alarm(min(limit, left + GRACE)):
                 numbers, error = game.answer(task)
         except TimeoutError:
-            numbers, error = None, TOO_LONG.format(limit)
+            numbers, error = None, TOO_LONG.format(limit) if limit <= left + GRACE else NO_TIME
         yield Answer(task, numbers, error)
 
 

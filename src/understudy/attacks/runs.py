@@ -13,6 +13,7 @@ from understudy.attacks.workers import NO_TIME
 from understudy.tables import Table
 
 SHOWN = 3
+HOPELESS = 20
 NOT_USED = "The attack makes its own releases; the one given was not used."
 
 
@@ -66,7 +67,10 @@ def gather(
     rows: int,
     base: Table | None = None,
 ) -> Runs:
-    """Play, and put answers back into the order of the plan."""
+    """Play, and put answers back into the order of the plan.
+
+    A generator that fails from the start, time after time, is given up.
+    """
     asked = planned if setting.refits is None else planned[: setting.refits]
     numbers: dict[str, Floats] = {}
     errors: list[tuple[str, str]] = []
@@ -76,6 +80,8 @@ def gather(
             continue
         if answer.numbers is None:
             errors.append((answer.task.world.name, answer.error))
+            if len(errors) >= HOPELESS and not numbers:
+                break
         else:
             numbers[answer.task.name] = answer.numbers
     kept = [one for one in asked if one.task.name in numbers]
@@ -91,7 +97,9 @@ def gather(
 def _note(planned: int, done: int, errors: Sequence[tuple[str, str]]) -> str:
     said = [f"{done:,} refits."]
     late = planned - done - len(errors)
-    if late:
+    if late and errors and not done:
+        said.append(f"{late:,} more were planned; it was given up.")
+    elif late:
         said.append(f"{late:,} more were planned and not made for want of time (budget, refits).")
     if errors:
         told = list(dict.fromkeys(f"{w}: {shareable(e)}" for w, e in errors))

@@ -25,6 +25,7 @@ TOO_LONG = "it did not finish within {:g} seconds and was stopped"
 NO_TIME = "the budget was used up before it finished"
 HEAD = struct.Struct("<Q")
 READY = b"ready"
+MAIN = "from understudy.attacks.workers import main; main()"
 ONE_CORE = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -40,14 +41,16 @@ class Worker:
         self.process = self._start()
 
     def _start(self) -> "subprocess.Popen[bytes]":
-        places = os.pathsep.join(filter(None, sys.path))
-        environment = {**os.environ, **dict.fromkeys(ONE_CORE, "1"), "PYTHONPATH": places}
+        # not by PYTHONPATH: a generator may run a program by another Python, which would inherit it
+        places = list(filter(None, sys.path))
+        begin = f"import sys; sys.path[:] = {places!r}; {MAIN}"
+        environment = {**os.environ, **dict.fromkeys(ONE_CORE, "1")}
         words = [str(os.getpid())]
         if self.folder is not None:
             words.append(str(self.folder))
             environment["TMPDIR"] = str(self.folder)
         process = subprocess.Popen(
-            [sys.executable, "-c", "from understudy.attacks.workers import main; main()", *words],
+            [sys.executable, "-c", begin, *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,

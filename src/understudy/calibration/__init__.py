@@ -1,36 +1,38 @@
 """Plant leaks of known size in real data, and say which of them each measure would notice."""
 
-import json
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from understudy.advisor import AUTO, advise, as_names, resolve
+from understudy.advisor import AUTO
+from understudy.calibration import asked
 from understudy.calibration.cell import Bench
 from understudy.calibration.planting import KINDS, Ground
 from understudy.calibration.playing import play
 from understudy.calibration.result import Calibration, summary
+from understudy.calibration.resuming import go_on, open_journal
 from understudy.calibration.schedule import Schedule
 from understudy.comparison import Progress, silent, stream
-from understudy.errors import OptionError
+from understudy.errors import DataError, OptionError
 from understudy.generators import Ours
 from understudy.measures import MEASURES, choose
 from understudy.provenance import versions
-from understudy.running import check_options, options_of
-from understudy.schema import Schema, near
-from understudy.synthesizers import SYNTHESIZERS
+from understudy.schema import Schema
 from understudy.tables import Table
 
 __all__ = ["KINDS", "Calibration", "calibrate"]
 
 BUDGET = 480.0
 ROWS = 15_000
-PERMUTATIONS = 199
-MOST_SENSITIVE = 3
+FEW = 20
+UNALIGNED = (
+    "Released rows are drawn at random here: none stands for a person, so none can be matched."
+)
 
 
 def calibrate(
@@ -46,6 +48,7 @@ def calibrate(
     workers: int | None = None,
     schema: Any = None,
     seed: int = 0,
+    journal: str | Path | None = None,
     progress: Progress = silent,
 ) -> Calibration:
     """Say of each privacy measure how small a leak it would notice on data like this.
@@ -75,6 +78,9 @@ def calibrate(
         Processes; as many as there are cores if not given.
     schema : Schema or path, optional
     seed : int
+    journal : path, optional
+        A file to go on from when the calibration was stopped. It is for its owner alone.
+        The budget is that of all goes together.
     progress : callable, optional
         Called with (label, done, total).
 
@@ -90,21 +96,33 @@ def calibrate(
     for name in chosen:
         if not name.startswith("privacy."):
             raise OptionError(f"{name} is no privacy measure", hint="leaks are planted for those")
-    given, made_by = _sorted_out(options or {}, method)
+    given, made_by = asked.sorted_out(options or {}, method)
     table = Table.of(real, schema, name="real table").with_rows()
-    known, learnt, notes = _roles(table, keys, sensitive)
-    frame, kept = _capped(table, rows, seed)
-    notes += kept
-    used = {name: {**_fewer(name), **given.get(name, {})} for name in chosen}
+    known, learnt, notes = asked.roles(table, keys, sensitive)
+    frame, few = _capped(table, rows, seed)
+    notes += few
+    used = {name: {**asked.fewer(name), **given.get(name, {})} for name in chosen}
     ground = _ground(frame, table.schema, method, made_by, seed, progress)
     bench = Bench(ground, known, learnt, used)
     schedule = Schedule(chosen, ground.rows, seed)
+    for name in chosen:
+        if "aligned" in MEASURES[name].card.needs:
+            schedule.failed(name, "not_applicable", UNALIGNED)
     many = workers or os.cpu_count() or 1
+    kept = None
+    if journal is not None:
+        told = {"seed": seed, "method": method, "options": made_by}
+        kept = open_journal(Path(journal), bench, told)
+        began -= go_on(schedule, kept)
+        if kept.known:
+            notes.append(f"{len(kept.known):,} tables stood in the journal of an earlier go.")
     _ = ground.apart, ground.alone  # once, before the processes are given the rows
-    play(bench, schedule, start=began, budget=budget, workers=many, progress=progress)
+    play(bench, schedule, start=began, budget=budget, workers=many, progress=progress, journal=kept)
     progress("done", 1, 1)
+    found = summary(schedule)
+    notes += _short(found)
     return Calibration(
-        summary(schedule),
+        found,
         {
             **versions(),
             "seed": seed,
@@ -122,52 +140,22 @@ def calibrate(
     )
 
 
-def _sorted_out(
-    options: Mapping[str, Mapping[str, Any]], method: str | None
-) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any]]:
-    """Tell options of measures from those of the method."""
-    if method is not None and method not in SYNTHESIZERS:
-        raise OptionError(f"there is no method '{method}'", hint=near(method, SYNTHESIZERS))
-    for name in options:
-        if name not in MEASURES and name != method:
-            hint = near(name, [*MEASURES, *([method] if method else [])])
-            raise OptionError(f"there is no measure '{name}'", hint=hint)
-    own = {name: given for name, given in options.items() if name in MEASURES}
-    check_options(own)
-    try:
-        json.dumps(dict(options), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise OptionError(
-            f"an option is no plain value: {error}", hint="use numbers, texts and lists of them"
-        ) from error
-    return own, options.get(method, {}) if method else {}
-
-
-def _fewer(measure: str) -> dict[str, int]:
-    """Permute labels less often: the level of the test stays what it is."""
-    option = options_of(MEASURES[measure]).get("permutations")
-    return {"permutations": PERMUTATIONS} if option and option.default > PERMUTATIONS else {}
-
-
-def _roles(
-    table: Table, keys: Sequence[str] | str, sensitive: Sequence[str] | str
-) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
-    """Find keys and sensitive columns; say which were proposed."""
-    given = {"keys": as_names(keys), "sensitive": as_names(sensitive)}
-    asked = [r for r, named in given.items() if named == (AUTO,) and AUTO not in table.schema]
-    said = []
-    if asked:
-        declared = () if "sensitive" in asked else given["sensitive"]
-        found = advise(table, sensitive=declared)
-        for role in asked:
-            other = given["keys" if role == "sensitive" else "sensitive"]
-            proposed = [name for name in getattr(found, role) if name not in other]
-            given[role] = tuple(proposed if role == "keys" else proposed[:MOST_SENSITIVE])
-            few = len(proposed) - len(given[role])
-            more = f" ({few} more are proposed and were left out)" if few else ""
-            said.append(f"{role} = auto: {', '.join(given[role]) or 'none'}{more}.")
-    known, learnt, notes = resolve(table, given["keys"], given["sensitive"])
-    return known, learnt, [*said, *notes]
+def _short(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Say that the time was short; refuse to give a calibration in which nothing was looked at."""
+    good = [told for told in found.values() if told["status"] == "ok"]
+    if not good:
+        name, told = next(iter(found.items()))
+        raise DataError(
+            f"no measure could look at this table; {name}: {told['note']}",
+            hint="understudy measures says what each needs, such as keys",
+        )
+    few = sum(told["false_alarms"]["runs"] < FEW for told in good)
+    if not few:
+        return []
+    return [
+        f"{few} of {len(good)} measures have fewer than {FEW} runs without a leak: more time "
+        "(--budget) or fewer measures would tell more."
+    ]
 
 
 def _capped(table: Table, rows: int, seed: int) -> tuple[pl.DataFrame, list[str]]:

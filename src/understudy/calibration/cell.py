@@ -28,6 +28,11 @@ class Cell:
     seed: int
     measures: tuple[str, ...]
 
+    @property
+    def name(self) -> str:
+        """What the journal calls it."""
+        return f"{self.kind} {self.count} #{self.seed}"
+
 
 @dataclass(frozen=True)
 class Bench:

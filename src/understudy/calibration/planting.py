@@ -44,13 +44,18 @@ class Ground:
         if self.rows < FEWEST:
             raise DataError(
                 f"{self.real.height} real rows are too few to calibrate on",
-                hint=f"each of the parts they are cut in needs {FEWEST} rows",
+                hint=f"{FEWEST * self.parts} are needed: they are cut in {self.parts} parts",
             )
+
+    @property
+    def parts(self) -> int:
+        """In how many parts the real rows are cut."""
+        return 3 if self.release is None else 2
 
     @property
     def rows(self) -> int:
         """How many rows each table has."""
-        return self.real.height // (3 if self.release is None else 2)
+        return self.real.height // self.parts
 
     @cached_property
     def apart(self) -> Ints:

@@ -1,14 +1,13 @@
 """The runs of a calibration: in processes, until nothing is open or the time is up."""
 
-import json
 import pickle
 import time
 from typing import Any, cast
 
-import numpy as np
-
+from understudy.attacks.journal import Journal
 from understudy.attacks.workers import Worker
 from understudy.calibration.cell import Bench, Cell
+from understudy.calibration.resuming import write_down
 from understudy.calibration.schedule import Schedule
 from understudy.comparison import Progress
 
@@ -24,10 +23,12 @@ def play(
     budget: float,
     workers: int,
     progress: Progress,
+    journal: Journal | None = None,
 ) -> None:
     """Fill a schedule; when the budget of seconds since the start is spent, finish what is needed.
 
-    A run that takes too long, or whose process is lost, is a failure of the measures in it.
+    A run that takes too long, or whose process is lost, is a failure of the measures in it. Each is
+    written down in the journal at once.
     """
     deadline = start + budget
     payload = pickle.dumps(bench)
@@ -51,7 +52,9 @@ def play(
             for worker in Worker.wait([crew[place] for place in busy], limits[oldest]):
                 limit = limits[crew.index(worker)]
                 cell, numbers, said = cast("tuple[Cell, Any, str]", worker.answer(limit))
-                _take_in(schedule, cell, numbers, said)
+                schedule.take_in(cell, numbers, said)
+                if journal is not None:
+                    write_down(journal, cell, numbers, said, time.monotonic() - start)
     finally:
         for worker in crew:
             worker.stop()
@@ -71,15 +74,4 @@ def allowed(began: float, deadline: float) -> float:
 def _label(cell: Cell, schedule: Schedule) -> str:
     if not cell.count:
         return "no leak"
-    return f"{cell.kind}, {cell.count / schedule.rows:.2%}"
-
-
-def _take_in(schedule: Schedule, cell: Cell, numbers: Any, said: str) -> None:
-    if numbers is None:
-        schedule.add(cell, np.full((len(cell.measures), 2), [np.nan, 0.0]))
-        for name in cell.measures:
-            schedule.failed(name, "failed", said)
-        return
-    schedule.add(cell, numbers)
-    for name, (status, note) in json.loads(said).items():
-        schedule.failed(name, status, note)
+    return f"{cell.kind}, {100 * cell.count / schedule.rows:.2f} %"

@@ -1,5 +1,6 @@
 """Which run comes next: cheap measures get more runs than costly ones."""
 
+import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -97,6 +98,7 @@ class Schedule:
         self.failures: dict[str, list[str]] = {}
         self.retired: dict[str, tuple[str, str]] = {}
         self._asked: dict[tuple[str, int], int] = {}
+        self._before: set[str] = set()
 
     def next(self, *, late: bool = False) -> Cell | None:
         """Choose the lane that had the least so far, and let others look at the same rows.
@@ -119,14 +121,35 @@ class Schedule:
         ]
         for lane in along:
             lane.pending += 1
-        asked = self._asked[first.kind, count] = self._asked.get((first.kind, count), 0) + 1
-        names = ("calibration", first.kind, str(count), str(asked))
-        seed = int(stream(self.seed, *names).integers(2**31))
-        kind: Kind = "copies" if first.kind == NULL else first.kind  # type: ignore[assignment]
-        return Cell(kind, count, seed, tuple(lane.measure for lane in along))
+        while (cell := self._cell(first.kind, count, along)).name in self._before:
+            pass
+        return cell
+
+    def _cell(self, kind: str, count: int, lanes: Iterable[Lane]) -> Cell:
+        asked = self._asked[kind, count] = self._asked.get((kind, count), 0) + 1
+        seed = int(stream(self.seed, "calibration", kind, str(count), str(asked)).integers(2**31))
+        planted: Kind = "copies" if kind == NULL else kind  # type: ignore[assignment]
+        return Cell(planted, count, seed, tuple(lane.measure for lane in lanes))
+
+    def done_before(self, cell: Cell) -> None:
+        """Take a run as asked for that an earlier go has finished: it is not asked for again."""
+        self._before.add(cell.name)
+        for name in cell.measures:
+            self.lane(name, cell).pending += 1
+
+    def take_in(self, cell: Cell, numbers: NDArray[np.float64] | None, said: str) -> None:
+        """Take in what a run gave: numbers and a note on each that is none, or why it failed."""
+        if numbers is None:
+            self.add(cell, np.full((len(cell.measures), 2), [np.nan, 0.0]))
+            for name in cell.measures:
+                self.failed(name, "failed", said)
+            return
+        self.add(cell, numbers)
+        for name, (status, note) in json.loads(said).items():
+            self.failed(name, status, note)
 
     def add(self, cell: Cell, numbers: NDArray[np.float64]) -> None:
-        """Take in an answer: (alarm, seconds) of each measure."""
+        """Count an answer: (alarm, seconds) of each measure."""
         for name, (alarm, seconds) in zip(cell.measures, numbers, strict=True):
             self.lane(name, cell).add(cell.count, float(alarm), float(seconds))
 

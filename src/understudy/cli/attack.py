@@ -73,8 +73,7 @@ def command(
     from understudy.generators import Ours
     from understudy.tables import format_of, without_formulas, write_file
 
-    common.check_outputs([html, register], [train, *release, schema], json_file=json_file)
-    common.check_outputs([journal], [train, *release, schema])
+    common.check_outputs([html, register, journal], [train, *release, schema], json_file=json_file)
     if register is not None:
         format_of(register)
     if (method is None) == (program is None):
@@ -87,7 +86,7 @@ def command(
     common.only(given, name)
     chosen = {**given.get(name, {}), **({} if program is None else {"command": program})}
     errors: list[str] = []
-    with common.progress_bar(quiet) as progress:
+    with common.stopped(common.goes_on(journal), quiet), common.progress_bar(quiet) as progress:
         result = attack(
             game,
             train,

@@ -14,7 +14,7 @@ from understudy.cli import common
 @click.option("--method", metavar="NAME", help="Plant in its output instead of in real rows.")
 @click.option(
     "--budget", type=click.FloatRange(min=0, min_open=True), default=480.0, show_default=True,
-    help="Seconds.",
+    help="Seconds, of all goes together.",
 )  # fmt: skip
 @click.option(
     "--rows", type=click.IntRange(min=1), default=15_000, show_default=True,
@@ -29,6 +29,7 @@ from understudy.cli import common
     "--measures", callback=common.names, metavar="NAME,…", help="Privacy measures; else all."
 )
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; all cores if not given.")
+@click.option("--journal", type=common.FILE, help="A file to go on from; for its owner alone.")
 @common.schema
 @common.options
 @common.seed
@@ -44,6 +45,7 @@ def command(
     sensitive: tuple[str, ...],
     measures: tuple[str, ...],
     workers: int | None,
+    journal: Path | None,
     schema: Path | None,
     options: tuple[str, ...],
     seed: int,
@@ -52,13 +54,14 @@ def command(
 ) -> None:
     """Say how small a leak each privacy measure would notice on data like REAL.
 
-    Leaks of known size are planted in real rows that are free of them, over and over.
+    Leaks of known size are planted in real rows that are free of them, over and over. Stopped at
+    any point, the same command goes on if it has a --journal.
     """
     from understudy.calibration import calibrate
     from understudy.report.calibration import show
 
-    common.check_outputs([out, html], [real, schema])
-    with common.progress_bar(quiet) as progress:
+    common.check_outputs([out, html, journal], [real, schema])
+    with common.stopped(common.goes_on(journal), quiet), common.progress_bar(quiet) as progress:
         result = calibrate(
             real,
             method=method,
@@ -71,6 +74,7 @@ def command(
             workers=workers,
             schema=schema,
             seed=seed,
+            journal=journal,
             progress=progress,
         )
     result.to_json(out)

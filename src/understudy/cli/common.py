@@ -18,6 +18,7 @@ FILE = click.Path(path_type=Path)
 DEFAULT_METHOD = "forest"  # synthesizers.DEFAULT, named here so that --help need not load it
 KEYS = "What an attacker knows; auto: as understudy keys proposes."
 SENSITIVE = "What must not be learnt; all: every column that is no key."
+GOES_ON = "what is done is kept: the same command goes on"
 FORMULA = "The analyst's own model, such as 'income ~ age + sex'; may be given again."
 seed = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 schema = click.option("--schema", type=FILE, help="A schema file with declared kinds.")
@@ -75,6 +76,7 @@ def check_outputs(
 ) -> None:
     """Refuse, before any work is done, to write where it cannot be or over an input."""
     taken = {path.resolve() for path in inputs if path is not None}
+    named: set[Path] = set()
     to_file = [] if str(json_file) == "-" else [json_file]
     for path in (*outputs, *to_file):
         if path is None:
@@ -85,6 +87,9 @@ def check_outputs(
             raise OptionError(
                 f"{path} is an input and would be overwritten", hint="name another file"
             )
+        if path.resolve() in named:
+            raise OptionError(f"{path} is named for two outputs", hint="name another file")
+        named.add(path.resolve())
         if not path.parent.is_dir():
             raise DataError(
                 f"{path}: there is no folder '{path.parent}'", hint="make the folder first"
@@ -120,7 +125,9 @@ def write_text(text: str, path: Path) -> None:
 def say(text: str, *, quiet: bool = False) -> None:
     """Tell a person something, on standard error."""
     if not quiet:
-        click.echo(text, err=True)
+        # not by click, which writes into the middle of a progress bar
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
 
 
 def make_folder(path: Path) -> None:
@@ -131,6 +138,25 @@ def make_folder(path: Path) -> None:
         raise DataError(
             f"{path}: cannot be made a folder: {error.strerror}", hint="name another folder"
         ) from error
+
+
+def goes_on(journal: Path | None) -> str:
+    """Say what becomes of work that is stopped, with a journal and without."""
+    lost = "with --journal FILE, the same command would go on from here"
+    return lost if journal is None else GOES_ON
+
+
+@contextmanager
+def stopped(text: str, quiet: bool) -> Iterator[None]:
+    """After Ctrl-C, say what becomes of the work that was done."""
+    from understudy.errors import interrupted
+
+    try:
+        yield
+    except (KeyboardInterrupt, SystemError) as error:
+        if interrupted(error):
+            say(text, quiet=quiet)
+        raise
 
 
 @contextmanager

@@ -1,8 +1,6 @@
 """understudy release."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,7 +88,7 @@ def command(
     """
     from understudy.release import release
 
-    with common.progress_bar(quiet) as progress, _stopped(quiet):
+    with common.stopped(common.GOES_ON, quiet), common.progress_bar(quiet) as progress:
         decision = release(
             real,
             policy,
@@ -114,23 +112,11 @@ def command(
             allow_inconclusive=allow_inconclusive,
             restart=restart,
             progress=progress,
+            tell=lambda text: common.say(f"warning: {text}", quiet=quiet),
         )
     if not quiet:
         _show(decision, out)
     click.get_current_context().exit(decision.status)
-
-
-@contextmanager
-def _stopped(quiet: bool) -> Iterator[None]:
-    """After Ctrl-C, say that nothing is lost."""
-    from understudy.errors import interrupted
-
-    try:
-        yield
-    except (KeyboardInterrupt, SystemError) as error:
-        if interrupted(error):
-            common.say("what is done is kept: the same command goes on", quiet=quiet)
-        raise
 
 
 def _show(decision: "Decision", out: Path) -> None:

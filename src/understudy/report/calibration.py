@@ -77,7 +77,7 @@ def _about(told: Mapping[str, Any]) -> list[str]:
         released = f"the release was made by {told['method']}, training and control drawn anew"
     return [
         f"{rows['each']:,} rows a table; {released}. {told['seconds']:.0f} seconds on "
-        f"{told['workers']} processes.",
+        f"{told['workers']} process{'' if told['workers'] == 1 else 'es'}.",
         *told.get("notes", []),
     ]
 
