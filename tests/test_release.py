@@ -1,8 +1,10 @@
 """A release: three outcomes, two folders, and what is stopped goes on."""
 
+import dataclasses
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from understudy.assessment import Assessment
 from understudy.errors import DataError, OptionError
 from understudy.measures import MEASURES
 from understudy.release import asked, folders, gate, release, stages
+from understudy.schema import infer
 from understudy.tables import read_marker
 
 MEASURE = "fidelity.hellinger"
@@ -94,7 +97,7 @@ def test_a_pass_makes_both_folders(home):
     assert [finding.measure for finding in decision.assessment] == [MEASURE]
     assert read_marker("out/synthetic.csv").method == "independent"
     readme = Path("out/README.md").read_text()
-    for words in ("## Verdict: PASS", "What it is not good for", "How it was made", "n is 120"):
+    for words in ("## Verdict: PASS", "What it is not good for", "How it was made", "n = 120, and"):
         assert words in readme
     assert Path("out/synthetic.csv.README.md").read_text() == readme
     assert json.loads(Path("out/verdict.json").read_text())["outcome"] == "PASS"
@@ -492,3 +495,10 @@ def test_a_frame_can_be_released(home, short):
     assert made.outcome == "PASS"
     assert pl.read_parquet("out/synthetic.parquet").height == 100
     assert gate.Decision is type(made)
+
+
+def test_rows_that_break_a_constraint_are_told(home, short):
+    schema, told = infer(pl.read_csv("real.csv")), []
+    run(schema=dataclasses.replace(schema, constraints=("age <= 60",)), tell=told.append)
+    (text,) = told
+    assert re.fullmatch(r"\d+ of 120 training rows break the constraint age <= 60; .*", text)

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from people import people
-from process import understudy
+from process import here, understudy
 from test_release import content
 
 RULE = '[[rule]]\nmeasure = "fidelity.hellinger"\n'
@@ -153,3 +153,14 @@ def test_ctrl_c_leaves_no_half_folder(folder):
     assert not (folder / "stopped").exists()
     assert not (folder / "stopped-steward").exists()
     assert release(folder, "pass.toml", "stopped", "--quiet").returncode == 0
+
+
+def test_what_weakens_a_claim_is_a_line_and_no_python_warning(folder):
+    given = ("real.csv", "--policy", "pass.toml", "--out", "loud", "--method", "bayes")
+    done = here("release", *given, "-o", "bayes.epsilon=20", cwd=folder)
+    assert done.returncode == 2  # nothing is declared
+    first, second, *_ = done.stderr.splitlines()
+    assert first.startswith("warning: Epsilon 20 is above 10: ")
+    assert second.startswith("understudy: under epsilon the domain must be declared")
+    quiet = here("release", *given, "-o", "bayes.epsilon=20", "--quiet", cwd=folder)
+    assert quiet.stderr.startswith("understudy: under epsilon")

@@ -170,6 +170,48 @@ def test_undeclared_columns_are_refused_and_what_was_drawn_before_is_spent(folde
     assert ledgers.read(folder / "l.json").spent == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--constraint", "sex == x and town == Linz"), "0 of 101,000 rows drawn meet"),
+        (("--margin", "sex=x:0.5"), "sex == 'x' is in none of"),
+    ],
+)
+def test_what_fails_after_the_fit_says_what_is_spent(folder, monkeypatch, arguments, told):
+    monkeypatch.setattr(Noisy, "sample", lambda self, rows, rng: _women(self, rows))
+    wrong = refused(
+        *NOISY, "--epsilon", 0.5, "--out", "o.csv", "--rows", 5, "--ledger", "l.json", *arguments
+    )
+    assert told in wrong
+    assert "; the fit has spent epsilon 0.5 all the same\nhint: " in wrong
+    assert not (folder / "o.csv").exists()
+    assert ledgers.read(folder / "l.json").spent == 0.5
+
+
+def _women(method, rows):
+    shown = {"sex": "f", "town": "Wien"}
+    return pl.DataFrame({name: [shown[name]] * rows for name in method.counts_})
+
+
+def test_values_of_a_column_that_is_made_anew_cannot_be_given(folder):
+    unique = ("--constraint", "unique sex", "--ledger", "l.json", "--out", "o.csv")
+    for asked in (("--given", "sex=f"), ("--margin", "sex=f:0.5")):
+        wrong = refused(*NOISY, "--epsilon", 0.5, *unique, *asked)
+        assert "'sex' is left out of synthesis" in wrong
+        assert not (folder / "l.json").exists()
+
+
+def test_an_excel_file_is_refused_before_anything_is_spent(folder):
+    pytest.importorskip("fastexcel")
+    PEOPLE.write_excel("real.xlsx")
+    wrong = refused(
+        "synthesize", "real.xlsx", "--schema", "s.toml", "--method", "noisy", "--epsilon", 1,
+        "--out", "o.csv", "--ledger", "l.json",
+    )  # fmt: skip
+    assert "an Excel file has its type by the values of all rows" in wrong
+    assert not (folder / "l.json").exists()
+
+
 def test_an_unknown_method_is_named_as_ever():
     with pytest.raises(OptionError, match="there is no method 'nosy'"):
         CliRunner().invoke(
@@ -178,3 +220,27 @@ def test_an_unknown_method_is_named_as_ever():
             catch_exceptions=False,
             standalone_mode=False,
         )
+
+
+def release(real, tmp_path):
+    (tmp_path / "p.toml").write_text('[[rule]]\nmeasure = "fidelity.hellinger"\nupper = 1.0\n')
+    return (
+        "release", real, "--schema", "s.toml", "--policy", "p.toml", "--out", "out",
+        "--method", "noisy", "-o", "noisy.epsilon=1", "--measures", "fidelity.hellinger",
+    )  # fmt: skip
+
+
+def test_a_release_says_what_epsilon_does_not_cover(folder):
+    run(*release("real.csv", folder))
+    rows = pl.read_parquet("out-steward/train.parquet").height
+    for name in ("README.md", "synthetic.csv.README.md"):
+        told = (folder / "out" / name).read_text()
+        assert "without noise, and tell how many there are" in told
+        assert f"n = {rows}" not in told
+        assert "not that of the whole real table." in told
+
+
+def test_an_excel_file_is_not_released_under_epsilon(folder):
+    PEOPLE.write_excel("real.xlsx")
+    assert "under epsilon: an Excel file has its type" in refused(*release("real.xlsx", folder))
+    assert not (folder / "out-steward").exists()

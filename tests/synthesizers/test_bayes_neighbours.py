@@ -92,6 +92,24 @@ def test_one_odd_row_of_a_text_file_changes_no_other_row(tmp_path):
         assert one.tolist() != other.tolist()
 
 
+@pytest.mark.parametrize("stored", ["text", "float"])
+@pytest.mark.parametrize("levels", [("1,5", "2,5", "1,50"), ("1.5", "2.5"), ("1.5", "1,5")])
+def test_one_odd_row_does_not_turn_the_decimal_commas_of_levels(levels, stored, tmp_path):
+    """The reader turns them where most values are such numbers, here just so."""
+    column = Column("step", "category", stored, levels=levels)
+    schema = Schema((column, Column("sex", "category", levels=("f", "m"))))
+    lines = ["step;sex", *["1,5;f", "1,50;m", "b;m"] * 2, "2,5;f", "b;m"]
+    read, made = [], []
+    for name, rows in (("without.csv", lines), ("with.csv", [*lines, "b;m", "b;f"])):
+        (tmp_path / name).write_text("\n".join([*rows, ""]))
+        data = Table.of(str(tmp_path / name), schema)
+        read.append(data.frame["step"][0])
+        made.append(Cells.of(column, 8, 128).encode(read_alone(data, "step"))[:8].tolist())
+    assert [str(value) for value in read] == ["1.5", "1,5"]
+    assert made[0] == made[1]
+    assert made[0][0] != made[0][2]  # a level, and a word that nobody declared
+
+
 def test_no_score_moves_by_more_than_the_sensitivity_and_some_come_close():
     """All tables of up to three rows over 2 x 2 x 2 cells, each with a row more."""
     cells = np.array(list(itertools.product(range(2), repeat=3)), np.uint8)

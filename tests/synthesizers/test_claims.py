@@ -1,5 +1,6 @@
 """Fits under epsilon: hidden noise, declared facts, what is spent kept with the model."""
 
+import datetime as dt
 import json
 import math
 import re
@@ -15,7 +16,7 @@ import understudy as us
 from claimant import DECLARED, PEOPLE, Noisy
 from understudy.assessment import Assessment
 from understudy.attacks.games import World
-from understudy.errors import OptionError, SchemaError
+from understudy.errors import DataError, OptionError, SchemaError
 from understudy.generators import Ours
 from understudy.release import release
 from understudy.schema import Column, Schema
@@ -179,6 +180,29 @@ def test_the_categories_of_a_frame_are_not_taken_over():
         shown = pl.DataFrame(made)
         assert shown.schema["town"] == pl.String
         assert set(shown["town"]) == {"Graz", "Linz", "Wien"}
+
+
+OBJECTS = {"sex": [True, False] * 100, "town": [dt.datetime(2020, 1, 1)] * 200}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_objects_that_all_rows_give_a_type_are_refused(name):
+    """One text more would turn all of them into texts, and change how each of them is read."""
+    odd = PEOPLE.to_pandas().assign(**{name: pd.Series(OBJECTS[name], dtype=object)})
+    with pytest.raises(DataError, match=f"the column '{name}' of Python objects has its type by"):
+        us.synthesizer("bayes", epsilon=1.0).fit(odd, schema=DECLARED)
+    texts = odd.assign(**{name: pd.Series(["f", None] * 100, dtype=object)}, person=range(200))
+    texts["person"] = texts["person"].astype(object)  # left out, so its type matters to nobody
+    us.synthesizer("bayes", epsilon=1.0).fit(texts, schema=DECLARED)
+    us.synthesizer("bayes").fit(odd)
+
+
+def test_an_excel_file_is_refused(tmp_path):
+    pytest.importorskip("fastexcel")
+    path = tmp_path / "people.xlsx"
+    PEOPLE.write_excel(path)
+    with pytest.raises(DataError, match="an Excel file has its type by the values of all rows"):
+        us.synthesizer("bayes", epsilon=1.0).fit(path, schema=DECLARED)
 
 
 def test_numbers_are_not_cut_to_the_type_of_the_training_frame():

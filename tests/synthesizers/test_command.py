@@ -240,6 +240,7 @@ def test_truth_may_be_written_as_other_programs_do(train, program):
         ("day", "2030-01-01", "'day' of its table holds 3 values outside training's bounds (2030-"),
         ("sex", "", "'sex' of its table holds 3 values missing (in training none is)"),
         ("wage", "", ""),
+        ("age", "30.5", "'age' of its table holds 3 values that are not whole; rounded (30.5)"),
     ],
 )
 def test_values_that_training_does_not_have_are_taken_and_noted(

@@ -128,6 +128,15 @@ def test_what_no_training_row_meets():
         us.synthesizer("cart", constraints=["age > 50", "age < 20"]).fit(REAL)
 
 
+def test_what_only_missing_values_meet():
+    """A table of nothing but missing values is not what anybody means by a range."""
+    with pytest.raises(DataError, match="meets the constraint end > '2100-01-01' but by a missing"):
+        us.synthesizer("independent", constraints=["end > '2100-01-01'"]).fit(REAL)
+    nobody = REAL.with_columns(end=pl.lit(None, pl.Date))
+    schema = dataclasses.replace(infer(REAL), constraints=("start <= end",))
+    assert us.synthesizer("independent").fit(nobody, schema=schema).sample(9).height == 9
+
+
 def test_too_rare_to_be_drawn():
     rows = 4000
     real = pl.DataFrame(

@@ -190,6 +190,45 @@ def test_a_damaged_entry_is_an_error_not_a_smaller_sum(path):
             ledgers.read(other)
 
 
+def test_an_entry_that_is_gone_is_missed(path):
+    fit(path, 1)
+    fit(path, 2)
+    data = json.loads(path.read_text())
+    for change in (
+        {"entries": data["entries"][:1]},
+        {"entries": [{**data["entries"][0], "epsilon": 0.01}, data["entries"][1]]},
+        {"key": ""},
+    ):
+        text = json.dumps({**data, **change})
+        path.write_text(text)
+        with pytest.raises(DataError, match=r"not a whole ledger \(its (entries do|key is cut)"):
+            fit(path, 1)
+        assert path.read_text() == text
+
+
+def test_a_ledger_that_is_taken_away_during_a_fit_is_begun_again_with_it(path):
+    class Sweeper(Noisy):
+        def fit(self, table, rng, progress):
+            path.unlink()
+            return super().fit(table, rng, progress)
+
+    said = fit(path, 0.5, method=Sweeper).ledger_
+    assert said == "this fit spends 0.5; this table has now spent 0.5 in all"
+    assert [(e.epsilon, e.state) for e in ledgers.read(path).entries] == [(0.5, "fitted")]
+
+
+def test_a_ledger_that_cannot_be_written_any_more_does_not_say_that_nothing_was_spent(path):
+    class Mover(Noisy):
+        def fit(self, table, rng, progress):
+            path.parent.rename(path.parent.with_name("elsewhere"))
+            return super().fit(table, rng, progress)
+
+    with pytest.raises(DataError, match="cannot be written") as error:
+        fit(path, 0.5, method=Mover)
+    assert error.value.hint == "the fit stays in it as begun, and counts"
+    assert ledgers.read(path.parent.with_name("elsewhere") / path.name).spent == 0.5
+
+
 def test_a_ledger_in_no_folder(tmp_path):
     with pytest.raises(DataError, match="cannot be written"):
         fit(tmp_path / "none" / "ledger.json")

@@ -8,9 +8,10 @@ import click
 
 from understudy.cli import common
 from understudy.cli.texts import given_values, margin_shares, replicate_paths
-from understudy.errors import OptionError
+from understudy.errors import OptionError, UnderstudyError
 
 if TYPE_CHECKING:
+    from understudy.synthesizers import Synthesizer
     from understudy.synthesizers.handover import Release
 
 NOT_WITH_REPLACE = {
@@ -154,7 +155,12 @@ def command(
                 ledger=ledger,
                 tell=lambda text: common.say(f"warning: {text}", quiet=quiet),
             )
-        release.write(outputs, note=note, save=save)
+        try:
+            release.write(outputs, note=note, save=save)
+        except UnderstudyError as error:
+            if model is None:
+                raise _still_spent(error, release.made) from error
+            raise
     _say(release, outputs, note, save, quiet)
     if release.made.spending_ is not None:
         _say_spent(release, ledger, quiet)
@@ -223,8 +229,11 @@ def _full(
     tell: Callable[[str], None],
 ) -> "Release":
     from understudy.synthesizers import DEFAULT, synthesizer
+    from understudy.synthesizers.claims import claimed, refuse_typed_by_rows
+    from understudy.synthesizers.constraints import all_constraints
     from understudy.synthesizers.given import given_condition
     from understudy.synthesizers.handover import Release
+    from understudy.synthesizers.holding import with_identifiers
     from understudy.synthesizers.margins import Margins
     from understudy.tables import Table
 
@@ -234,17 +243,19 @@ def _full(
     made = synthesizer(name, seed=seed, progress=progress, constraints=constraints, **own)
     made.tell = tell
     table = Table.of(train, schema)
+    if claimed(made.method) is not None:
+        refuse_typed_by_rows(train, table.schema)
+    known = with_identifiers(table, all_constraints(table.schema, constraints)).schema
     if given is not None:
-        given_condition(given, table.schema)
+        given_condition(given, known)
     if margins is not None:
-        Margins.of(margins, table.schema)
+        Margins.of(margins, known)
     made.fit(table, ledger=ledger)
     try:
         return Release.of_rows(made, rows, given=given, margins=margins, train=table)
     except OptionError as error:  # TRAIN has the values, so it is the method that never shows them
-        raise OptionError(
-            f"{error.message} in what {name} makes: too rare", hint=error.hint
-        ) from error
+        told = OptionError(f"{error.message} in what {name} makes: too rare", hint=error.hint)
+        raise _still_spent(told, made) from error
 
 
 def _partial(
@@ -305,11 +316,20 @@ def _say(
         common.say(f"left out: {column.name} ({column.kind}{why})", quiet=quiet)
 
 
+def _still_spent(error: UnderstudyError, made: "Synthesizer") -> UnderstudyError:
+    """Add to an error that came after a fit under epsilon what the fit has spent."""
+    if made.epsilon_spent is None:
+        return error
+    text = f"{error.message}; the fit has spent epsilon {made.epsilon_spent:g} all the same"
+    return type(error)(text, hint=error.hint)
+
+
 def _say_spent(release: "Release", ledger: Path | None, quiet: bool) -> None:
     from understudy.synthesizers.budget import NEIGHBOURS
 
     spent, steps = release.marker.epsilon, release.made.spending_ or ()
-    text = f"epsilon {spent:g} was spent in {len(steps)} steps (neighbours: {NEIGHBOURS})"
+    many = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
+    text = f"epsilon {spent:g} was spent in {many} (neighbours: {NEIGHBOURS})"
     common.say(text, quiet=quiet)
     if ledger is not None:
         common.say(f"{ledger}: {release.made.ledger_}", quiet=quiet)

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,8 @@ from understudy.release import plan as plans
 from understudy.release.stages import Work
 from understudy.schema import infer, loads
 from understudy.synthesizers import DEFAULT
+from understudy.synthesizers.base import warn
+from understudy.synthesizers.claims import claimed, refuse_typed_by_rows
 from understudy.tables import Taken, holdout_rows, take_in
 
 
@@ -65,6 +67,7 @@ def release(
     allow_inconclusive: bool = False,
     restart: bool = False,
     progress: Progress = silent,
+    tell: Callable[[str], None] = warn,
 ) -> Decision:
     """Split, synthesize, assess and judge; make the folder to hand over if every rule is kept.
 
@@ -102,6 +105,9 @@ def release(
         Give up what an earlier run left unfinished.
     progress : callable, optional
         Called with (label, done, total).
+    tell : callable, optional
+        Is given what weakens a claim of epsilon, and what is strange about the tables made; they
+        are Python warnings if not given.
 
     Returns
     -------
@@ -151,9 +157,9 @@ def release(
             _check_same(plan, begun, unfinished, "repeat the command that began it, or --restart")
         if done is None:
             with _nothing_in_vain(unfinished):
-                work = _begin(unfinished, plan, taken)
+                work = _begin(unfinished, plan, taken, real)
                 del taken  # from here on the halves are read from their files
-                stages.synthesize(work, progress, ledger)
+                stages.synthesize(work, progress, ledger, tell)
                 stages.judge(work, progress)
                 folders.tidy(unfinished)
                 folders.for_owner(unfinished)
@@ -169,13 +175,15 @@ def _check_same(plan: Mapping[str, Any], there: Mapping[str, Any], folder: Path,
         raise OptionError(f"{folder} is of a release that differs in: {what}", hint=hint)
 
 
-def _begin(folder: Path, plan: Mapping[str, Any], taken: Taken) -> Work:
+def _begin(folder: Path, plan: Mapping[str, Any], taken: Taken, real: Any) -> Work:
     """Split the real table; write the plan and the two parts."""
     chosen = holdout_rows(
         taken, holdout=plan["holdout_share"], seed=plan["seed"], stratify=None, group=plan["group"]
     )
     train, holdout = taken.frame.filter(~chosen), taken.frame.filter(chosen)
     work = Work(folder, plan, infer(train) if plan["schema"] is None else loads(plan["schema"]))
+    if claimed(work.synthesizer().method) is not None:
+        refuse_typed_by_rows(real, work.schema)
     asked.check_columns(plan, work.schema)
     asked.check_levels(plan, work.schema, train, holdout)
     folders.make(folder)

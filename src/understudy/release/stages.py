@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,12 @@ import polars as pl
 from understudy import policy as policies
 from understudy import receipt
 from understudy.assessment import Assessment, assess
-from understudy.comparison import Progress
+from understudy.comparison import Progress, silent
 from understudy.measures import MEASURES
 from understudy.release import words
 from understudy.schema import Schema
 from understudy.synthesizers import SYNTHESIZERS, load, synthesizer
+from understudy.synthesizers.base import Synthesizer, warn
 from understudy.synthesizers.claims import claimed
 from understudy.synthesizers.handover import Release, note_for
 from understudy.synthesizers.readme import readme
@@ -75,6 +76,11 @@ class Work:
             return [self.candidate / f"synthetic{extension}"]
         return [self.candidate / f"synthetic_{n}{extension}" for n in range(1, several + 1)]
 
+    def synthesizer(self, progress: Progress = silent) -> Synthesizer:
+        """Make the method, with the options of the plan."""
+        method = self.plan["method"]
+        return synthesizer(method, progress=progress, **self.plan["options"].get(method, {}))
+
     def tables(self) -> tuple[Table, Table]:
         """Read both parts of the real table; their names say no place."""
         train, holdout = (Table.of(path, self.schema) for path in (self.train, self.holdout))
@@ -93,21 +99,27 @@ def split(work: Work, train: pl.DataFrame, holdout: pl.DataFrame) -> None:
             write_batches([frame], files.add(path), like=path)
 
 
-def synthesize(work: Work, progress: Progress, ledger: str | Path | None = None) -> None:
+def synthesize(
+    work: Work,
+    progress: Progress,
+    ledger: str | Path | None = None,
+    tell: Callable[[str], None] = warn,
+) -> None:
     """Fit the method to the training part, and write the model and the synthetic files."""
     wanted = (work.model, *work.synthetic, work.note)
     if all(path.is_file() for path in wanted if path is not None):
         return
     train, _ = work.tables()
     work.candidate.mkdir(exist_ok=True)
-    method = work.plan["method"]
-    options = work.plan["options"].get(method, {})
-    made = synthesizer(method, progress=progress, **options)
+    made = work.synthesizer(progress)
+    made.tell = tell
     if claimed(made.method) is None:  # noise is drawn anew: a plan's seed could draw it again
         made.seed = work.plan["seed"]
     made.fit(train, ledger=ledger)
     release = Release.of_rows(made, work.plan["rows"], train=train)
     release.write(work.synthetic, note=work.note, save=work.model)
+    for text in (*made.notes_, *getattr(made.method, "notes_", ())):
+        tell(text)
 
 
 def judge(work: Work, progress: Progress) -> None:
@@ -181,11 +193,10 @@ def _write_candidate(work: Work, result: Assessment, outcome: str) -> None:
     marker = dataclasses.replace(
         marker, files=names, replicate=1 if len(names) == 1 else None, replicates=len(names)
     )
-    method = work.plan["method"]
-    made = synthesizer(method, **work.plan["options"].get(method, {}))
+    made = work.synthesizer()
     spending = () if marker.epsilon is None else load(work.model).spending_ or ()
     told = readme(marker, made.method.card, proper=made.is_proper, spending=spending)
-    text = words.handover(told, outcome, result.verdicts, **_rows(result))
+    text = words.handover(told, outcome, result.verdicts, epsilon=marker.epsilon, **_rows(result))
     for path in (work.note, work.candidate / "README.md"):
         if path is not None:
             write_text(text, path)

@@ -14,6 +14,15 @@ FILES = """\
 - `assessment.json`: the same numbers for programs.
 - `verdict.json`, `junit.xml`: what became of each rule.
 """
+UNCOVERED = """\
+The epsilon that is told below covers the synthetic files alone. The report, the assessment and the
+verdict were computed from the real rows without noise, and tell how many there are: what they tell
+comes on top. Where epsilon is all that may be told, hand on the synthetic files and no other.
+"""
+SPLIT = """\
+The real table was split at random. The model learnt from one part; rows that it never saw are the
+control that the report compares with. In the formulas below, n is the number of rows that it learnt
+from, not that of the whole real table"""
 STEWARD = """\
 # For the steward alone
 
@@ -55,20 +64,29 @@ def verdict_part(
 
 
 def handover(
-    readme: str, outcome: str, verdicts: Sequence[Mapping[str, Any]], *, train: int, holdout: int
+    readme: str,
+    outcome: str,
+    verdicts: Sequence[Mapping[str, Any]],
+    *,
+    train: int,
+    holdout: int,
+    epsilon: float | None = None,
 ) -> str:
-    """Put the verdict, the files and the rows learnt from into the README of the files."""
+    """Put the verdict, the files and the rows learnt from into the README of the files.
+
+    Under epsilon the numbers of rows are no public facts, and are left to the report.
+    """
     title, what, rest = readme.split("\n\n", 2)
+    numbers = f": n = {train:,}, and the control has {holdout:,}."
     parts = [
         title,
         what,
         verdict_part(outcome, verdicts),
         "## Beside the data",
         FILES.strip(),
+        *([] if epsilon is None else [UNCOVERED.strip()]),
         "## Which rows it learnt from",
-        f"The real table was split at random. The model learnt from {train:,} rows; {holdout:,} "
-        "rows that it never saw are the control that the report compares with. In the formulas "
-        f"below, n is {train:,}, not the number of rows of the whole real table.",
+        SPLIT + (numbers if epsilon is None else "."),
         rest,
     ]
     return "\n\n".join(parts)

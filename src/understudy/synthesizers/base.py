@@ -127,6 +127,7 @@ class Synthesizer:
         table = Table.of(train, schema, name="training table").with_rows()
         epsilon, self.is_loaded_ = claims.claimed(self.method), False
         if epsilon is not None:
+            claims.refuse_typed_by_rows(train, table.schema)
             table = claims.without_reasons(table)
         texts = all_constraints(table.schema, self.constraints)
         held, inner = Held.fit(table, texts, keep=self._kept, reads=epsilon is None)

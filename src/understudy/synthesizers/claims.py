@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from understudy.errors import OptionError, SchemaError
+from understudy.errors import DataError, OptionError, SchemaError
 from understudy.schema import Schema
 from understudy.synthesizers.budget import HIGH, ROUNDING, Step, check_epsilon, spent_in
-from understudy.tables import Table
+from understudy.tables import Table, typed_by_rows
 
 SEEDED = (
     "A seed is given: whoever knows it can draw the noise again, and epsilon {epsilon:g} holds "
@@ -86,6 +86,17 @@ def without_reasons(table: Table) -> Table:
     columns = tuple(dataclasses.replace(column, why="") for column in table.schema)
     schema = dataclasses.replace(table.schema, columns=columns)
     return dataclasses.replace(table, schema=schema, give_back=table.give_plain)
+
+
+def refuse_typed_by_rows(data: Any, schema: Schema) -> None:
+    """Refuse a table whose types tell of its rows, before any noise is drawn."""
+    if what := typed_by_rows(data, schema.modelled):
+        raise DataError(
+            f"under epsilon: {what} has its type by the values of all rows, which no budget pays "
+            "for",
+            hint="give a CSV or Parquet file, or a frame whose columns have types of their own "
+            "(frame.astype)",
+        )
 
 
 def check_declared(schema: Schema) -> None:

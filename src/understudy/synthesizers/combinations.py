@@ -123,7 +123,8 @@ class Combination:
         if not kept.pool.height:
             raise DataError(
                 f"together {', '.join(self.names)}: no combination is frequent enough to be shown",
-                hint="drop the constraint, or let the method show rarer values (a smaller k)",
+                hint="drop the constraint, or let the method show rarer values (a smaller k; "
+                "in bayes, least)",
             )
         columns = {name: _shown(kept.pool[name], schema[name]) for name in self.names}
         columns_now = tuple(columns.get(column.name, column) for column in schema)

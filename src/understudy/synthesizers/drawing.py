@@ -169,7 +169,8 @@ class Drawing:
                 f"{worst} fails most, in {self.broken[worst]:,} rows"
             )
         if found:
-            hint = f"ask for no more than {found} rows, or give less"
+            less = "drop the constraint" if self.given is None else "give less"
+            hint = f"ask for no more than {found} rows, or {less}"
         elif self.given is not None:
             hint = "give less: a combination that rare is hardly ever made"
         else:

@@ -185,7 +185,7 @@ def with_identifiers(table: Table, texts: Sequence[str]) -> Table:
 
 
 def _refuse_impossible(conditions: Sequence[Constraint], table: Table) -> None:
-    """Refuse conditions that no training row meets."""
+    """Refuse conditions that no training row meets, or only rows with missing values do."""
     every = np.ones(table.height, bool)
     for one in conditions:
         meets = ~one.fails(table)
@@ -193,6 +193,11 @@ def _refuse_impossible(conditions: Sequence[Constraint], table: Table) -> None:
             raise DataError(
                 f"{table.name}: no row meets the constraint {one.text}",
                 hint="correct the constraint or the rows",
+            )
+        if not meets.all() and one.condition is not None and not one.condition.mask(table).any():
+            raise DataError(
+                f"{table.name}: no row meets the constraint {one.text} but by a missing value",
+                hint="correct the constraint; write 'A is missing' if that is meant",
             )
         every &= meets
     if not every.any():

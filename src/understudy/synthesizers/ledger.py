@@ -30,7 +30,10 @@ KEEP = (
     "this file, and keep it: what is spent stays spent."
 )
 HINT = "give a ledger, or the name of a new file"
+NOT_SPENT = "nothing was spent"
+SPENT = "the fit stays in it as begun, and counts"
 WAIT = 30.0
+KEY_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Entry:
 class Ledger:
     """The entries, in order, and the most that they may add up to, if there is a limit."""
 
-    key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(KEY_BYTES), repr=False)
     limit: float | None = None
     entries: tuple[Entry, ...] = ()
 
@@ -123,11 +126,16 @@ def read(path: Path) -> Ledger:
         if data["understudy_ledger"] != VERSION:
             raise ValueError(f"version {data['understudy_ledger']}, not {VERSION}")
         limit = data["limit"]
-        return Ledger(
+        made = Ledger(
             bytes.fromhex(data["key"]),
             None if limit is None else check_epsilon(limit),
             tuple(Entry.from_dict(entry) for entry in data["entries"]),
         )
+        if len(made.key) != KEY_BYTES:
+            raise ValueError("its key is cut off")
+        if not math.isclose(made.spent, data["spent"], rel_tol=ROUNDING):
+            raise ValueError("its entries do not add up to what it says was spent")
+        return made
     except FileNotFoundError as error:
         raise DataError(f"{path}: there is no such ledger", hint="check the path") from error
     except OSError as error:
@@ -138,8 +146,11 @@ def read(path: Path) -> Ledger:
 
 
 @contextmanager
-def _changing(path: Path) -> Iterator[list[Ledger]]:
-    """Hand out the ledger in a list of one, and write what is put in its place; alone."""
+def _changing(path: Path, otherwise: str = NOT_SPENT) -> Iterator[list[Ledger]]:
+    """Hand out the ledger in a list of one, and write what is put in its place; alone.
+
+    ``otherwise`` is what holds if it cannot be written.
+    """
     try:
         with locked(path, hint="repeat the command", wait=WAIT):
             held = [read(path) if path.exists() else Ledger()]
@@ -147,9 +158,7 @@ def _changing(path: Path) -> Iterator[list[Ledger]]:
             text = json.dumps(held[0].to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
             write_text(text + "\n", path, for_owner=True)
     except OSError as error:
-        raise DataError(
-            f"{path}: cannot be written: {error.strerror}", hint="nothing was spent"
-        ) from error
+        raise DataError(f"{path}: cannot be written: {error.strerror}", hint=otherwise) from error
 
 
 def begin(path: Path, table: Table, method: str, epsilon: float) -> Entry:
@@ -171,17 +180,21 @@ def begin(path: Path, table: Table, method: str, epsilon: float) -> Entry:
 
 
 def end(path: Path, entry: Entry, steps: Sequence[Step]) -> Ledger:
-    """Say that a fit has ended, and what each step of it spent; give the ledger as it is then."""
-    with _changing(path) as held:
+    """Say that a fit has ended, and what each step of it spent; give the ledger as it is then.
+
+    If somebody has taken the file away meanwhile, the fit is entered into a new one.
+    """
+    with _changing(path, SPENT) as held:
         done = dataclasses.replace(entry, state="fitted", steps=tuple(steps))
-        kept = tuple(done if e.identity == entry.identity else e for e in held[0].entries)
-        held[0] = dataclasses.replace(held[0], entries=kept)
+        kept = [done if e.identity == entry.identity else e for e in held[0].entries]
+        kept += [] if done in kept else [done]
+        held[0] = dataclasses.replace(held[0], entries=tuple(kept))
     return held[0]
 
 
 def withdraw(path: Path, entry: Entry) -> None:
     """Take out a fit that was refused before it drew any noise."""
-    with _changing(path) as held:
+    with _changing(path, SPENT) as held:
         kept = tuple(e for e in held[0].entries if e.identity != entry.identity)
         held[0] = dataclasses.replace(held[0], entries=kept)
 

@@ -87,6 +87,10 @@ def _strange(values: Values, column: Column) -> Iterator[Strange]:
         if len(far):
             shown = far[:1].astype("M8[us]")[0] if column.kind == "date" else f"{far[0]:.15g}"
             yield Strange(column.name, _outside(column, "bounds"), len(far), str(shown))
+    if values.numbers is not None and column.stored == "integer":
+        broken = values.numbers[np.isfinite(values.numbers) & (values.numbers % 1 != 0)]
+        if len(broken):
+            yield Strange(column.name, "that are not whole; rounded", len(broken), f"{broken[0]:g}")
     empty = values.labels.is_null()
     if values.numbers is not None:
         empty &= pl.Series(np.isnan(values.numbers))

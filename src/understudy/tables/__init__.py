@@ -3,7 +3,7 @@
 from understudy.tables.conditions import Condition
 from understudy.tables.files import FORMATS, format_of, read_file
 from understudy.tables.formulas import without_formulas
-from understudy.tables.frames import Taken, free_name, take_in
+from understudy.tables.frames import Taken, free_name, take_in, typed_by_rows
 from understudy.tables.markers import Marker, read_marker, sidecar
 from understudy.tables.output import (
     OWNER,
@@ -35,6 +35,7 @@ __all__ = [
     "sidecar",
     "split",
     "take_in",
+    "typed_by_rows",
     "whole_file",
     "without_formulas",
     "write_batches",

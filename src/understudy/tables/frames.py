@@ -4,7 +4,7 @@ pandas, polars, pyarrow and anything with an Arrow stream come in without being 
 goes back is of the same kind, with the same types and the same order of columns.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from understudy.errors import DataError
 from understudy.optional import need
 from understudy.schema import values
-from understudy.tables.files import no_repeats, read_file
+from understudy.tables.files import format_of, no_repeats, read_file
 
 GiveBack = Callable[[pl.DataFrame], Any]
 
@@ -78,6 +78,23 @@ def take_in(data: Any, name: str = "table") -> Taken:
         f"{name}: an object of type {type(data).__name__} is not a table",
         hint="give a path, a pandas or polars DataFrame, or a pyarrow Table",
     )
+
+
+def typed_by_rows(data: Any, names: Collection[str]) -> str:
+    """Say what has its type by the values of all rows, so that one odd row would change the others.
+
+    An Excel file has, and a pandas column of Python objects that are not texts; else it is nothing.
+    """
+    if isinstance(data, str | Path):
+        return "an Excel file" if format_of(Path(data)) == "excel" else ""
+    native = nw.to_native(data, pass_through=True)
+    if nw.dependencies.is_pandas_dataframe(native):
+        for place, name in enumerate(map(str, native.columns)):
+            series = native.iloc[:, place]
+            known = series[series.notna()] if name in names and series.dtype == object else ()
+            if not all(isinstance(value, str) for value in known):
+                return f"the column '{name}' of Python objects"
+    return ""
 
 
 def _all_text(frame: pl.DataFrame) -> bool:

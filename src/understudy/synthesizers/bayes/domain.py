@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 BOUNDS = "bounds"
 POWERS = np.arange(-20, 63)
-DECIMAL_COMMA = r"^(\s*[+-]?\d*),(\d+(?:[eE][+-]?\d+)?\s*)$"
+DECIMAL_COMMA, POINT = r"^(\s*[+-]?\d*),(\d+(?:[eE][+-]?\d+)?\s*)$", "$1.$2"
 YEARS = (-62_135_596_800e6, 253_402_214_400e6)  # the first day of year 1, the last of 9999
 A_DAY = (0.0, 86_399e6)
 LINES = {
@@ -141,10 +141,21 @@ def read_alone(table: Table, name: str) -> Values:
     odd row more would change how the others are read.
     """
     series, column = table.frame[name], table.schema[name]
-    if series.dtype != pl.String:
-        return table.values(name)
+    if series.dtype == pl.String:
+        values = _typed_alone(series.str.replace(DECIMAL_COMMA, POINT), column)
+    else:
+        values = table.values(name)
     if column.is_numeric:
-        series = series.str.replace(DECIMAL_COMMA, "$1.$2")
+        return values
+    pointed = pl.Series(column.levels, dtype=pl.String).str.replace(DECIMAL_COMMA, POINT)
+    declared = {
+        one: level for one, level in zip(pointed, column.levels, strict=True) if one != level
+    }
+    return Values(None, values.labels.replace(declared))
+
+
+def _typed_alone(series: pl.Series, column: Column) -> Values:
+    """Read each value of a text column by itself, as the type that the column is stored in."""
     text = read_values(series, column)
     if column.stored not in CASTS:
         return text
