@@ -12,7 +12,13 @@ import understudy as us
 from people import people
 from understudy.schema import Column, Schema
 from understudy.schema.inference import infer
-from understudy.synthesizers.copula.determined import find_determined
+from understudy.synthesizers.copula.determined import (
+    Determined,
+    find_determined,
+    find_fixed,
+    in_order,
+    sources,
+)
 from understudy.synthesizers.copula.latent import leaned, positive, truncated
 from understudy.synthesizers.copula.lines import plan_lines
 from understudy.synthesizers.copula.margins import best_curve
@@ -139,7 +145,7 @@ def test_relations_of_categories_without_an_order_come_back():
     alone = us.synthesizer("independent").fit(train).sample(20_000)
     made = fit(train).sample(20_000)
     assert distance(alone, fresh, ["a", "b"]) > 0.3
-    assert distance(made, fresh, ["a", "b"]) < 0.12
+    assert distance(made, fresh, ["a", "b"]) < 0.13  # seven tables: 0.07 to 0.108
     means = dict(made.group_by("a").agg(pl.col("number").mean()).iter_rows())
     for level, mean in {"a0": 0.0, "a1": 2.0, "a2": -1.0, "a3": 1.0}.items():
         assert means[level] == pytest.approx(mean, abs=0.4)
@@ -183,10 +189,99 @@ def test_values_that_are_missing_together_stay_so():
     drawn = fit(train).sample(5000)
     gone = drawn.select(pl.col("one", "other").is_null())
     assert gone["one"].mean() == pytest.approx(train["one"].is_null().mean(), abs=0.03)
-    assert (gone["one"] & gone["other"]).mean() > 0.8 * gone["one"].mean()
+    assert gone["one"].equals(gone["other"].alias("one"))
     there = drawn.drop_nulls(["one", "other"])
     high, low = (there.filter(pl.col("other") == f"l{v}")["one"].mean() for v in (True, False))
-    assert high - low > 0.8
+    assert high - low > 0.95  # six seeds: 1.06 to 1.13; training has 1.25 to 1.32
+
+
+def questions(rows: int, seed: int = 0) -> pl.DataFrame:
+    """Draw a question that others hang on, and a sum that is missing where either part is."""
+    rng = np.random.default_rng(seed)
+    work = rng.choice(["yes", "no"], rows, p=[0.6, 0.4])
+    first, second = rng.random((2, rows)) < 0.15
+    gone = {
+        "hours": (work == "no") | (rng.random(rows) < 0.1),
+        "wage": work == "no",
+        "first": first,
+        "second": second,
+        "sum": first | second,
+    }
+    x = {name: pl.Series(rng.normal(size=rows)).set(pl.Series(g), None) for name, g in gone.items()}
+    code = np.where(work == "no", -8.0, np.round(rng.normal(40, 9, rows)))
+    return pl.DataFrame({"work": work, **x, "code": code})
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_questions_that_are_skipped_stay_so(seed, tmp_path, quick):
+    train = questions(2000, seed)
+    made = fit(train, seed=seed)
+    drawn = made.sample(4000)
+    no = drawn["work"] == "no"
+    gone = drawn.select(pl.all().is_null())
+    assert gone["wage"].equals(no.alias("wage"))
+    assert (drawn["code"] == -8).equals(no.alias("code"))
+    assert gone.filter(no)["hours"].all()
+    assert gone.filter(~no)["hours"].mean() == pytest.approx(0.1, abs=0.03)
+    assert gone["sum"].equals((gone["first"] | gone["second"]).alias("sum"))
+    assert gone["first"].mean() == pytest.approx(train["first"].is_null().mean(), abs=0.03)
+    assert (gone["first"] & gone["second"]).mean() == pytest.approx(0.0225, abs=0.015)
+    made.save(tmp_path / "m")
+    assert us.load(tmp_path / "m").sample(300).equals(made.sample(300))
+    kept = us.replace(train, ["wage", "sum", "code"], method="copula")
+    assert kept.select(pl.all().is_null()).equals(train.select(pl.all().is_null()))
+
+
+def astray(many: int) -> pl.DataFrame:
+    """Give 300 rows of a level that have another, but for some of them."""
+    who = ["wife"] * 300 + ["child"] * 400
+    sex = ["m"] * many + ["f"] * (300 - many) + ["f", "m"] * 200
+    return pl.DataFrame({"who": who, "sex": sex})
+
+
+@pytest.mark.parametrize(("many", "k", "shown"), [(0, 5, False), (3, 5, False), (3, 3, True)])
+def test_what_fewer_than_k_rows_hold_together_is_not_shown(many, k, shown):
+    drawn = fit(astray(many), k=k).sample(20_000)
+    assert (drawn.filter(pl.col("who") == "wife")["sex"] == "m").any() == shown
+    assert distance(astray(many), drawn, ["sex"]) < 0.02
+    others = drawn.filter(pl.col("who") == "child")["sex"]
+    assert (others == "m").mean() == pytest.approx(0.5, abs=0.03)
+
+
+def test_codes_that_fix_others_are_found_beyond_chance():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, (600, 6)).astype(np.uint16)
+    flags = [np.ones(3, bool)] * 6
+    none = [np.zeros(3, bool)] * 6
+    assert find_fixed(codes, flags, flags, range(6), [], 5)[0] == []
+    codes[:, 4] = np.where(codes[:, 1] == 2, 0, codes[:, 4])
+    (found,), left = find_fixed(codes, flags, none, range(6), [], 5)
+    assert (found.column, found.by, found.lookup.tolist()) == (4, 1, [3, 3, 0])
+    assert np.array_equal(left[:, 4], np.where(codes[:, 1] == 2, 3, codes[:, 4]))
+    assert find_fixed(codes, flags, none, range(6), [4], 5)[0] == []
+    assert find_fixed(codes, none, none, range(6), [], 5)[0] == []
+    assert find_fixed(codes, flags, none, range(6), [], 300)[0] == []
+
+
+def test_levels_are_fixed_in_half_of_the_rows_at_most():
+    """What is fixed relates to other columns only by way of the one that fixes it."""
+    rng = np.random.default_rng(0)
+    by = rng.choice(4, 900, p=[0.2, 0.3, 0.3, 0.2])
+    own = np.where(by == 0, rng.integers(0, 4, 900), by)
+    codes = np.column_stack([by, own]).astype(np.uint16)
+    flags = [np.ones(4, bool)] * 2
+    for empty, expected in (([3], [4, 4, 4, 3]), ([1, 3], [4, 1, 2, 3])):
+        (found,), _ = find_fixed(codes, flags, [np.isin(range(4), empty)] * 2, [0, 1], [0], 5)
+        assert found.lookup.tolist() == expected
+
+
+def test_columns_come_after_those_that_they_follow_from():
+    lookup = np.zeros(1, np.uint16)
+    chain = [Determined(0, 2, lookup), Determined(2, 3, lookup), Determined(0, 1, lookup)]
+    assert sources(0, chain) == {1, 2, 3}
+    assert in_order(range(4), chain) == [1, 3, 2, 0]
+    with pytest.raises(ValueError, match="follows from itself"):
+        in_order(range(4), [*chain, Determined(3, 0, lookup)])
 
 
 def test_a_line_that_is_correlated_with_another_of_its_column_keeps_the_shares(quick):
@@ -230,7 +325,8 @@ def test_relations_that_bend_need_pieces():
 def test_pieces_keep_most_of_a_strong_correlation():
     train = pl.DataFrame(normals(4000), schema=["a", "b", "c"])
     drawn = fit(train, pieces=3).sample(20_000)
-    assert np.abs(np.corrcoef(drawn.to_numpy().T) - RHO).max() < 0.15
+    found = np.corrcoef(drawn.to_numpy().T)
+    assert np.abs(found - RHO).max() < 0.2  # three tables: 0.10 to 0.15
 
 
 @pytest.mark.parametrize(
@@ -279,7 +375,7 @@ def test_a_column_that_follows_from_another_is_looked_up(quick):
         }
     )
     made = fit(train)
-    assert [d.column for d in made.method.determined_] == [2, 1]
+    assert [d.column for d in made.method.latent_.lines.determined] == [2, 1]
     drawn = made.sample(5000)
     assert drawn.select("town", "country", "number").unique().height == 30
     assert drawn.join(train, on=["town", "country", "number"], how="anti").is_empty()
@@ -310,8 +406,7 @@ def test_kept_columns_stay_and_the_others_follow_them():
     rho = np.corrcoef(made["float"], made["whole"])[0, 1]
     assert rho == pytest.approx(np.corrcoef(train["float"], train["whole"])[0, 1], abs=0.06)
     together = made.select(pl.col("one", "other").is_null())
-    assert together.filter("one")["other"].mean() > 0.75
-    assert together.filter(~pl.col("one"))["other"].mean() < 0.08
+    assert together["one"].equals(together["other"].alias("one"))
     again = us.replace(train, drawn, method="copula", seed=1)
     assert again.equals(made)
 
@@ -390,8 +485,7 @@ def test_lines_lead_every_code_to_its_own_part(quick):
     lines = plan_lines(codes, supports, range(len(supports)), levels=20, pieces=3)
     parts = lines.parts(codes)
     cuts = [np.arange(len(line.targets) - 1) + 0.5 for line in lines.lines]
-    for place in range(len(supports)):
-        assert np.array_equal(lines.walk(place, parts.astype(float), cuts), codes[:, place])
+    assert np.array_equal(lines.walk(parts.astype(float), cuts), codes)
 
 
 def test_normals_between_bounds():
@@ -426,14 +520,14 @@ def test_a_strong_relation_stays_strong_beside_many_lines_without_one():
     """One weight of shrinkage for all lines had left 0.57 of the rows right, a coin's share."""
     real = people(1500, 1).with_columns(age=pl.col("age") + 100 * (pl.col("sex") == "f"))
     made = us.synthesizer("copula", seed=1).fit(real).sample(1500)
-    assert ((made["age"] > 100) == (made["sex"] == "f")).mean() > 0.85
+    assert ((made["age"] > 100) == (made["sex"] == "f")).mean() > 0.8  # eight tables: 0.85 to 1
 
 
 def test_independent_columns_stay_independent():
     rng = np.random.default_rng(5)
     train = pl.DataFrame({f"c{i}": rng.choice(list("abc"), 400) for i in range(6)})
     off = correlations(fit(train)) - np.eye(12)
-    assert np.abs(off).max() < 0.25  # 2.5 standard errors; 66 were looked at
+    assert np.abs(off).mean() < 0.05  # six tables: 0.022 to 0.032; not shrunk, about 0.08
 
 
 @pytest.mark.parametrize(
@@ -470,6 +564,19 @@ def test_a_model_file_that_does_not_fit_together_is_refused(tmp_path, quick):
     made = fit(nominal(300, 0))
     latent = made.method.latent_
     made.method.latent_ = dataclasses.replace(latent, correlation=latent.correlation[1:, 1:])
+    made.save(tmp_path / "m")
+    with pytest.raises(us.UnderstudyError, match="damaged"):
+        us.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("lookup", [[0], [0, 9], [0, 0]])
+def test_a_lookup_that_does_not_fit_is_refused(tmp_path, quick, lookup):
+    made = fit(astray(0))
+    latent = made.method.latent_
+    codes = np.array(lookup, np.uint16)
+    found = (Determined(0, 1, codes), *latent.lines.determined)
+    lines = dataclasses.replace(latent.lines, determined=found)
+    made.method.latent_ = dataclasses.replace(latent, lines=lines)
     made.save(tmp_path / "m")
     with pytest.raises(us.UnderstudyError, match="damaged"):
         us.load(tmp_path / "m")

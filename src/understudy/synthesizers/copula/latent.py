@@ -25,6 +25,7 @@ EVERY = 4
 BLOCK = 2_000
 TRIED, TRIED_LAST = 10_000, 100_000
 LEAST_SHRINKAGE = 1e-3
+MOST_TRIED = 10_000_000
 FEWEST = 50
 TINY = 1e-300
 
@@ -199,20 +200,26 @@ def calibrated(
     """Cut the lines so that draws of the model have the shares of training.
 
     The lines of one column may be correlated: those who come to the second are then no longer
-    standard normal on it, so its cuts are quantiles of draws that come there.
+    standard normal on it, so its cuts are quantiles of draws that come there. So are all cuts of
+    a column that draws come to only where it follows from no other.
     """
     made = list(cuts)
-    for column in dict.fromkeys(line.column for line in lines.lines):
-        own = lines.of(column)
+    for group in lines.tied():
+        own = [i for column in group for i in lines.of(column)]
         if len(own) < 2:
             continue
+        rows = min(tried, MOST_TRIED // len(own))
         root = np.linalg.cholesky(correlation[np.ix_(own, own)])
-        drawn = root @ rng.standard_normal((len(own), tried))
-        state = np.full(tried, -1 - own[0])
-        for place, number in enumerate(own):
-            here = np.flatnonzero(state == -1 - number)
-            line = lines.lines[number]
-            if place and len(here) >= FEWEST:
-                made[number] = np.quantile(drawn[place, here], line.until)
-            state[here] = line.targets[np.searchsorted(made[number], drawn[place, here])]
+        drawn = dict(zip(own, root @ rng.standard_normal((len(own), rows)), strict=True))
+        codes = np.zeros((rows, len(lines.sizes)), np.uint16, order="F")
+        for column in group:
+            state = lines.begin(column, codes)
+            for place, number in enumerate(lines.of(column)):
+                here = np.flatnonzero(state == -1 - number)
+                line = lines.lines[number]
+                if (place or lines.follows(column)) and len(here) >= FEWEST:
+                    made[number] = np.quantile(drawn[number][here], line.until)
+                part = np.searchsorted(made[number], drawn[number][here])
+                state[here] = line.targets[part]
+            codes[:, column] = state
     return made

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.synthesizers.copula.determined import Determined, in_order
 from understudy.synthesizers.support import Support
 
 Codes = NDArray[np.uint16]
@@ -51,10 +52,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of all columns, those of a column one after the other."""
+    """The lines of all columns, those of a column one after the other.
+
+    Codes that follow from another column's are ``determined``; they come to no line.
+    """
 
     lines: tuple[Line, ...]
     sizes: tuple[int, ...]
+    determined: tuple[Determined, ...] = ()
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -62,6 +67,10 @@ class Lines:
     def of(self, column: int) -> list[int]:
         """The lines of a column."""
         return [i for i, line in enumerate(self.lines) if line.column == column]
+
+    def follows(self, column: int) -> bool:
+        """Whether a column follows from others, in some rows at least."""
+        return any(one.column == column for one in self.determined)
 
     def parts(self, codes: Codes) -> NDArray[np.int32]:
         """Give the part of each line, line by line, that rows lie in; -1 where it is unknown."""
@@ -76,17 +85,37 @@ class Lines:
             made[number] = place[codes[:, line.column]]
         return made
 
-    def walk(self, column: int, latent: Floats, cuts: Sequence[Floats]) -> Codes:
-        """Give the codes of a column for rows of latent values, one row of them for each line."""
+    def walk(self, latent: Floats, cuts: Sequence[Floats]) -> Codes:
+        """Give the codes of all columns for rows of latent values, one row for each line."""
+        rows = latent.shape[1]
+        made = np.zeros((rows, len(self.sizes)), np.uint16, order="F")
+        for column in in_order(range(len(self.sizes)), self.determined):
+            state = self.begin(column, made)
+            for number in self.of(column):
+                here = np.flatnonzero(state == -1 - number)
+                part = np.searchsorted(cuts[number], latent[number, here])
+                state[here] = self.lines[number].targets[part]
+            made[:, column] = state
+        return made
+
+    def begin(self, column: int, codes: Codes) -> Whole:
+        """Give the code of a column where it follows from others, and else -1 - its first line."""
         own = self.of(column)
-        if not own:
-            return np.zeros(latent.shape[1], np.uint16)
-        state = np.full(latent.shape[1], -1 - own[0])
-        for number in own:
-            here = np.flatnonzero(state == -1 - number)
-            part = np.searchsorted(cuts[number], latent[number, here])
-            state[here] = self.lines[number].targets[part]
-        return state.astype(np.uint16)
+        state = np.full(len(codes), -1 - own[0] if own else 0)
+        for one in reversed(self.determined):
+            if one.column == column:
+                code = one.lookup[codes[:, one.by]]
+                state = np.where(code < self.sizes[column], code, state)
+        return state
+
+    def tied(self) -> list[list[int]]:
+        """Give columns in groups that follow from each other, each after those it follows from."""
+        group = list(range(len(self.sizes)))
+        for one in self.determined:
+            old, new = group[one.column], group[one.by]
+            group = [new if g == old else g for g in group]
+        order = in_order(range(len(self.sizes)), self.determined)
+        return [[c for c in order if group[c] == g] for g in sorted(set(group))]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give what is to be saved."""
@@ -98,7 +127,12 @@ class Lines:
         }
 
     @classmethod
-    def restore(cls, arrays: Mapping[str, NDArray[Any]], sizes: Sequence[int]) -> Self:
+    def restore(
+        cls,
+        arrays: Mapping[str, NDArray[Any]],
+        sizes: Sequence[int],
+        determined: Sequence[Determined],
+    ) -> Self:
         """Take what was saved; refuse lines that lead nowhere."""
         ends = np.cumsum(arrays["length"])[:-1]
         parts = zip(
@@ -115,7 +149,11 @@ class Lines:
             known = {*range(sizes[line.column]), *after}
             if not known.issuperset(line.targets.tolist()) or len(line.targets) < 2:
                 raise ValueError("a line of the copula leads nowhere")
-        return cls(lines, tuple(sizes))
+        for one in determined:
+            if len(one.lookup) != sizes[one.by] or one.lookup.max() > sizes[one.column]:
+                raise ValueError("a lookup does not fit its columns")
+        in_order(range(len(sizes)), determined)
+        return cls(lines, tuple(sizes), tuple(determined))
 
 
 def plan_lines(
@@ -138,15 +176,16 @@ def plan_lines(
     counts = [
         np.bincount(codes[:, j], minlength=s.size + 1)[: s.size] for j, s in enumerate(supports)
     ]
-    alone = _asked_alone(counts, supports, places, len(codes), levels)
+    held = [np.flatnonzero(own).tolist() for own in counts]
+    scales = {j: _scale_of(supports[j], held[j], levels) for j in places}
+    alone = _asked_alone(counts, supports, held, scales, len(codes))
     features = _Profiles(codes, supports, counts)
     made: list[Line] = []
     for j in places:
-        support = supports[j]
-        if support.size < 2:
+        if len(held[j]) < 2:
             continue
-        scale = _scale_of(support, levels)
-        rest = [i for i in range(support.size) if i not in scale and i not in alone[j]]
+        scale = scales[j]
+        rest = [i for i in held[j] if i not in scale and i not in alone[j]]
         if len(rest) > 2:
             rest = features.ordered(j, rest)
         groups = _cut(scale, counts[j], pieces) if scale else []
@@ -158,34 +197,33 @@ def plan_lines(
     return Lines(tuple(made), tuple(s.size for s in supports))
 
 
-def _scale_of(support: Support, levels: int) -> list[int]:
+def _scale_of(support: Support, held: Sequence[int], levels: int) -> list[int]:
     """Give the codes that lie on a scale: numbers, unless there are few of them."""
-    if not support.column.is_numeric or support.bins <= levels:
-        return []
-    return list(range(support.bins))
+    numbers = [i for i in held if i < support.bins]
+    return numbers if support.column.is_numeric and len(numbers) > levels else []
 
 
 def _asked_alone(
     counts: Sequence[Whole],
     supports: Sequence[Support],
-    places: Sequence[int],
+    held: Sequence[Sequence[int]],
+    scales: Mapping[int, Sequence[int]],
     rows: int,
-    levels: int,
 ) -> dict[int, list[int]]:
     """Choose the codes that have a question of their own; missing first, then by frequency."""
     enough = max(ROWS_ALONE, SHARE_ALONE * rows)
     wanted = []
-    for j in places:
-        support, scale = supports[j], _scale_of(supports[j], levels)
-        loose = [i for i in range(support.size) if i not in scale]
+    for j, scale in scales.items():
+        support = supports[j]
+        loose = [i for i in held[j] if i not in scale]
         loose.sort(key=lambda i: (not _is_missing(support, i), -counts[j][i]))
         first = [i for i in loose if scale or counts[j][i] >= enough or _is_missing(support, i)]
         if not scale and len(first) >= len(loose) - 1:
             first = first[: max(len(loose) - 2, 0)]
         wanted += [(not (scale or _is_missing(support, i)), -counts[j][i], j, i) for i in first]
-    room = max(MOST_LINES - len(places), 0)
+    room = max(MOST_LINES - len(scales), 0)
     chosen = {(j, i) for *_, j, i in sorted(wanted)[:room]}
-    return {j: [i for *_, at, i in wanted if at == j and (j, i) in chosen] for j in places}
+    return {j: [i for *_, at, i in wanted if at == j and (j, i) in chosen] for j in scales}
 
 
 def _is_missing(support: Support, code: int) -> bool:

@@ -1,5 +1,6 @@
 """Copula: a joint normal law behind all columns, whatever their kinds."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -13,7 +14,7 @@ from understudy.errors import DataError, OptionError
 from understudy.schema import Schema, near
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.columns.frame import names_in
-from understudy.synthesizers.copula.determined import Determined, find_determined
+from understudy.synthesizers.copula.determined import Determined, find_determined, find_fixed
 from understudy.synthesizers.copula.latent import Latent, fit_latent
 from understudy.synthesizers.copula.lines import Codes, Lines, plan_lines
 from understudy.synthesizers.copula.margins import fit_margin
@@ -27,6 +28,7 @@ MOST_DRAWS = 2_000_000
 FEWEST_ROWS = 2_000
 BLOCK = 20_000
 GIVEN_SWEEPS = 30
+SPIKE = 0.05
 
 
 @dataclass(kw_only=True)
@@ -59,14 +61,14 @@ class Copula:
     keep: Sequence[str] = ()
     supports_: list[Support] = field(init=False, repr=False, default_factory=list)
     latent_: Latent = field(init=False, repr=False)
-    determined_: list[Determined] = field(init=False, repr=False, default_factory=list)
     notes_: list[str] = field(init=False, repr=False, default_factory=list)
 
     card: ClassVar[MethodCard] = MethodCard(
         name="copula",
         title="Gaussian copula",
         keeps="the distribution of each column, and relations of two columns that rise or fall; "
-        "between categories, relations of single levels; columns that follow from another",
+        "between categories, relations of single levels; columns that follow from another, and "
+        "questions that are skipped",
         loses="relations that bend, those of three columns that pairs do not imply, and values "
         "that fewer than k training rows hold, extremes among them",
         claim="No value is shown that fewer than k training rows hold (k is 5 if not set). That "
@@ -114,16 +116,31 @@ class Copula:
         for place, name in enumerate(table.schema.modelled):
             codes[:, place] = self._support(table, name, rng)
         sizes = [s.size for s in self.supports_]
-        self.determined_ = find_determined(codes, sizes, self._kept)
-        found = {d.column for d in self.determined_}
-        places = [j for j in range(len(sizes)) if j not in found]
+        determined = find_determined(codes, sizes, self._kept)
+        places = [j for j in range(len(sizes)) if j not in {d.column for d in determined}]
+        empty = [self._empty(place, codes[:, place]) for place in range(len(sizes))]
+        telling = [
+            own | (s.bins <= self.levels) for own, s in zip(empty, self.supports_, strict=True)
+        ]
+        fixed, codes = find_fixed(codes, telling, empty, places, self._kept, self.k)
         lines = plan_lines(codes, self.supports_, places, levels=self.levels, pieces=self.pieces)
+        lines = dataclasses.replace(lines, determined=(*determined, *fixed))
         most = max(MOST_DRAWS // max(len(lines), 1), FEWEST_ROWS)
         if len(codes) > most:
             self.notes_.append(f"correlations were learnt from {most:,} of {len(codes):,} rows")
             codes = codes[np.sort(rng.choice(len(codes), most, replace=False))]
         self.latent_ = fit_latent(lines, lines.parts(codes), self.shrink, rng, progress)
         return self
+
+    def _empty(self, place: int, codes: Codes) -> NDArray[np.bool_]:
+        """Say which codes mean that nothing was answered: missing, words and spikes of numbers."""
+        support = self.supports_[place]
+        if not support.column.is_numeric:
+            return np.array([label is None for label in support.labels])
+        made = np.bincount(codes, minlength=support.size + 1)[: support.size] >= SPIKE * len(codes)
+        made[: support.bins] &= support.bins > self.levels
+        made[support.bins :] = True
+        return made
 
     @property
     def _kept(self) -> list[int]:
@@ -154,7 +171,8 @@ class Copula:
         with one_thread():
             for start in range(0, rows, BLOCK):
                 here = slice(start, min(start + BLOCK, rows))
-                codes[here] = self._walk(self.latent_.draw(here.stop - start, rng))
+                latent = self.latent_.draw(here.stop - start, rng)
+                codes[here] = self.latent_.lines.walk(latent, self.latent_.cuts)
         return self._decode(codes, rng)
 
     def complete(self, kept: Table, rng: np.random.Generator) -> pl.DataFrame:
@@ -177,17 +195,9 @@ class Copula:
             for start in range(0, kept.height, BLOCK):
                 here = slice(start, start + BLOCK)
                 parts = lines.parts(own[here])[known]
-                codes[here] = self._walk(self.latent_.given(known, parts, rng, sweeps=GIVEN_SWEEPS))
+                latent = self.latent_.given(known, parts, rng, sweeps=GIVEN_SWEEPS)
+                codes[here] = lines.walk(latent, self.latent_.cuts)
         return self._decode(codes, rng, kept.frame)
-
-    def _walk(self, latent: NDArray[np.float64]) -> Codes:
-        """Give the codes of all columns."""
-        made = np.zeros((latent.shape[1], len(self.supports_)), np.uint16, order="F")
-        for place in range(len(self.supports_)):
-            made[:, place] = self.latent_.lines.walk(place, latent, self.latent_.cuts)
-        for one in reversed(self.determined_):
-            made[:, one.column] = one.lookup[made[:, one.by]]
-        return made
 
     def _decode(
         self, codes: Codes, rng: np.random.Generator, kept: pl.DataFrame | None = None
@@ -214,10 +224,10 @@ class Copula:
         arrays["correlation"] = self.latent_.correlation
         for number, support in enumerate(self.supports_):
             arrays |= {f"{number}_support_{k}": v for k, v in support.arrays().items()}
-        for number, one in enumerate(self.determined_):
+        for number, one in enumerate(lines.determined):
             arrays[f"lookup_{number}"] = one.lookup
         columns = [{"name": s.column.name, "labels": list(s.labels)} for s in self.supports_]
-        determined = [[one.column, one.by] for one in self.determined_]
+        determined = [[one.column, one.by] for one in lines.determined]
         return State({"columns": columns, "determined": determined, "notes": self.notes_}, arrays)
 
     def restore(self, state: State, schema: Schema) -> Self:
@@ -228,11 +238,12 @@ class Copula:
             )
             for number, entry in enumerate(state.values["columns"])
         ]
-        self.determined_ = [
+        determined = [
             Determined(column, by, state.arrays[f"lookup_{number}"])
             for number, (column, by) in enumerate(state.values["determined"])
         ]
-        lines = Lines.restore(state.part("lines_"), [s.size for s in self.supports_])
+        sizes = [s.size for s in self.supports_]
+        lines = Lines.restore(state.part("lines_"), sizes, determined)
         ends = np.cumsum([len(line.targets) - 1 for line in lines.lines])
         cuts = tuple(np.split(state.arrays["cuts"], ends[:-1])) if len(lines) else ()
         correlation = state.arrays["correlation"]
