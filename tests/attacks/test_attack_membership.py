@@ -12,7 +12,7 @@ import naughty
 import understudy as us
 from people import people
 from understudy.attacks.features import Queries, discriminant, judged, made_up, modal
-from understudy.attacks.runs import Runs
+from understudy.attacks.runs import Runs, _note
 from understudy.attacks.shadows import Caught, caught, judge
 from understudy.errors import OptionError
 from understudy.tables import Table
@@ -128,6 +128,12 @@ def test_a_generator_that_always_fails_is_given_up():
     assert len(played) == 20
     assert "20 refits failed" in found.note
     assert "more were planned; it was given up" in found.note
+
+
+def test_a_generator_whose_first_refit_fails_when_time_is_up_is_not_called_hopeless():
+    assert _note(100, 0, [("all", "never")]).startswith(
+        "0 refits. 99 more were planned and not made for want of time"
+    )
 
 
 def null(times: int) -> np.ndarray:

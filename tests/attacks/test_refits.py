@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -104,6 +105,38 @@ def test_a_stopped_game_goes_on_from_its_journal(base, tmp_path):
     assert len(first) == 3
     assert len(read) == 3  # only what was missing was played
     assert all(np.array_equal(answers[seed], whole[seed]) for seed in whole)
+
+
+def test_a_journal_in_a_file_that_was_empty_is_for_its_owner(base, tmp_path):
+    journal = tmp_path / "journal"
+    journal.touch()
+    journal.chmod(0o644)
+    list(refit(game(base), [Task(World("all"), 1)], workers=1, journal=journal))
+    assert stat.S_IMODE(journal.stat().st_mode) == 0o600
+
+
+def test_a_generator_beside_an_interactive_session_is_found(tmp_path):
+    """There the folder that Python was started in is an empty name among the places."""
+    mine = "import naughty\ndef fit(table, seed): return naughty.shuffled(table, seed)\n"
+    (tmp_path / "mine.py").write_text(mine)
+    text = f"""
+import sys
+sys.path[1:1] = {[str(Path(naughty.__file__).parent)]!r}
+import mine, naughty, polars as pl
+from understudy.attacks.games import Game, Task, World
+from understudy.attacks.refits import refit
+from understudy.generators import Called
+from understudy.tables import Table
+assert sys.path[0] == ""
+table = Table.of(pl.DataFrame({{"number": [i / 10 for i in range(60)]}}))
+table = Table(table.frame, table.schema)
+game = Game(Called(mine.fit), table, naughty.mean_of_numbers, 30, 1)
+print([answer.error for answer in refit(game, [Task(World("all"), n) for n in (1, 2)], workers=2)])
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "['', '']\n"
 
 
 def test_a_journal_of_another_game_is_refused(base, tmp_path):

@@ -197,6 +197,18 @@ def test_objects_that_all_rows_give_a_type_are_refused(name):
     us.synthesizer("bayes").fit(odd)
 
 
+def test_categories_that_all_rows_give_a_type_are_refused():
+    """With a text among them, the categories 1.0 and 2.0 are no longer read as 1 and 2."""
+    people = PEOPLE.to_pandas()
+    mixed = [1.0, 2.0] * 99 + ["f", "m"]
+    for sex in (pd.Categorical(mixed), pd.arrays.SparseArray(mixed, dtype=object)):
+        odd = people.assign(sex=sex)
+        with pytest.raises(DataError, match="the column 'sex' of Python objects has its type by"):
+            us.synthesizer("bayes", epsilon=1.0).fit(odd, schema=DECLARED)
+    plain = people.assign(sex=pd.Categorical(["f", None] * 100))
+    us.synthesizer("bayes", epsilon=1.0).fit(plain, schema=DECLARED)
+
+
 def test_an_excel_file_is_refused(tmp_path):
     pytest.importorskip("fastexcel")
     path = tmp_path / "people.xlsx"

@@ -263,6 +263,20 @@ def test_codes_that_fix_others_are_found_beyond_chance():
     assert find_fixed(codes, flags, none, range(6), [], 300)[0] == []
 
 
+def test_what_only_some_rows_seem_to_tell_does_not_hide_what_all_tell(monkeypatch):
+    """Of many rows some are looked at first: few of those that break a rule may be among them."""
+    monkeypatch.setattr("understudy.synthesizers.copula.determined.LOOKED_AT", 400)
+    first, second = np.arange(2000) % 10 < 7, np.arange(2000) // 10 % 10 < 5
+    codes = np.stack([first, second, (first & second) * (1 + np.arange(2000) % 3)], 1)
+    codes = codes.astype(np.uint16)
+    broken = np.flatnonzero(~second & first & (np.arange(2000) % 5 > 0))[::50][:6]
+    codes[broken, 2] = 1
+    telling = [np.ones(2, bool), np.ones(2, bool), np.arange(4) == 0]
+    empty = [np.zeros(2, bool), np.zeros(2, bool), np.arange(4) == 0]
+    (found,), _ = find_fixed(codes, telling, empty, range(3), [0, 1], 5)
+    assert (found.column, found.by, found.lookup.tolist()) == (2, 0, [0, 4])
+
+
 def test_levels_are_fixed_in_half_of_the_rows_at_most():
     """What is fixed relates to other columns only by way of the one that fixes it."""
     rng = np.random.default_rng(0)

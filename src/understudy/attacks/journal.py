@@ -36,6 +36,8 @@ class Journal:
             # a file without a word is what a program leaves that was killed right here
             if not path.exists() or not path.stat().st_size:
                 path.touch(OWNER)
+                if path.is_file():  # it may have been made by another, for all to read
+                    path.chmod(OWNER)
                 head = {"understudy": "journal", "of": of, "game": own}
                 path.write_text(json.dumps(head) + "\n", "utf-8")
                 return cls(path, {})
@@ -45,7 +47,7 @@ class Journal:
                 f"{path}: cannot be a journal: {error.strerror}", hint="name another file"
             ) from error
         read = [entry for line in lines if (entry := _entry(line)) is not None]
-        if not read or read[0].get("understudy") != "journal" or read[0].get("of") != of:
+        if not read or read[0].get("understudy") != "journal" or read[0].get("of", "attack") != of:
             raise OptionError(f"{path} is no journal of {ARTICLES[of]}", hint="name another file")
         if read[0].get("game") != own:
             raise OptionError(

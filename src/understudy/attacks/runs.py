@@ -97,7 +97,7 @@ def gather(
 def _note(planned: int, done: int, errors: Sequence[tuple[str, str]]) -> str:
     said = [f"{done:,} refits."]
     late = planned - done - len(errors)
-    if late and errors and not done:
+    if late and len(errors) >= HOPELESS and not done:
         said.append(f"{late:,} more were planned; it was given up.")
     elif late:
         said.append(f"{late:,} more were planned and not made for want of time (budget, refits).")

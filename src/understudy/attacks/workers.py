@@ -42,7 +42,7 @@ class Worker:
 
     def _start(self) -> "subprocess.Popen[bytes]":
         # not by PYTHONPATH: a generator may run a program by another Python, which would inherit it
-        places = list(filter(None, sys.path))
+        places = [place for place in sys.path if isinstance(place, str)]
         begin = f"import sys; sys.path[:] = {places!r}; {MAIN}"
         environment = {**os.environ, **dict.fromkeys(ONE_CORE, "1")}
         words = [str(os.getpid())]

@@ -87,7 +87,7 @@ def check_outputs(
             raise OptionError(
                 f"{path} is an input and would be overwritten", hint="name another file"
             )
-        if path.resolve() in named:
+        if path.resolve() in named and (path.is_file() or not path.exists()):
             raise OptionError(f"{path} is named for two outputs", hint="name another file")
         named.add(path.resolve())
         if not path.parent.is_dir():

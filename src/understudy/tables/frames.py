@@ -83,7 +83,8 @@ def take_in(data: Any, name: str = "table") -> Taken:
 def typed_by_rows(data: Any, names: Collection[str]) -> str:
     """Say what has its type by the values of all rows, so that one odd row would change the others.
 
-    An Excel file has, and a pandas column of Python objects that are not texts; else it is nothing.
+    An Excel file has, and a pandas column of Python objects that are not texts, or of categories
+    that are such; else it is nothing.
     """
     if isinstance(data, str | Path):
         return "an Excel file" if format_of(Path(data)) == "excel" else ""
@@ -91,7 +92,10 @@ def typed_by_rows(data: Any, names: Collection[str]) -> str:
     if nw.dependencies.is_pandas_dataframe(native):
         for place, name in enumerate(map(str, native.columns)):
             series = native.iloc[:, place]
-            known = series[series.notna()] if name in names and series.dtype == object else ()
+            categories = getattr(series.dtype, "categories", None)
+            told = series if categories is None else categories
+            kind = getattr(told.dtype, "subtype", told.dtype)  # of a sparse column
+            known = told[told.notna()] if name in names and kind == "object" else ()
             if not all(isinstance(value, str) for value in known):
                 return f"the column '{name}' of Python objects"
     return ""

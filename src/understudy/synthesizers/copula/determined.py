@@ -118,9 +118,12 @@ def find_fixed(
 
         while len(rows) and others:
             some = rows[:: len(rows) // LOOKED_AT + 1]
-            by = max(others, key=lambda by: fixed(by, some)[1])
-            lookup, gain = fixed(by, rows)
-            if not gain:
+            gains = {by: fixed(by, some)[1] for by in others}
+            for by in sorted(filter(gains.get, others), key=gains.__getitem__, reverse=True):
+                lookup, gain = fixed(by, rows)
+                if gain:
+                    break  # what only some rows seem to tell may be no rule in all of them
+            else:
                 break
             others.remove(by)
             rows = rows[np.append(lookup, sizes[column])[codes[rows, by]] == sizes[column]]
