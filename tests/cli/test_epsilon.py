@@ -204,10 +204,8 @@ def test_values_of_a_column_that_is_made_anew_cannot_be_given(folder):
 def test_an_excel_file_is_refused_before_anything_is_spent(folder):
     pytest.importorskip("fastexcel")
     PEOPLE.write_excel("real.xlsx")
-    wrong = refused(
-        "synthesize", "real.xlsx", "--schema", "s.toml", "--method", "noisy", "--epsilon", 1,
-        "--out", "o.csv", "--ledger", "l.json",
-    )  # fmt: skip
+    asked = ("synthesize", "real.xlsx", *NOISY[2:], "--epsilon", 1, "--ledger", "l.json")
+    wrong = refused(*asked, "--out", "o.csv")
     assert "an Excel file has its type by the values of all rows" in wrong
     assert not (folder / "l.json").exists()
 
