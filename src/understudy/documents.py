@@ -1,0 +1,104 @@
+"""Documents that come from outside: JSON and TOML, read without trusting whoever wrote them.
+
+What a file can do to its reader is bounded: its size, how deep it is nested, how long its numbers
+are. A number that is not finite and a text that cannot be written again are refused, so that what
+was read can be compared and printed.
+"""
+
+import json
+import math
+import os
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import DataError
+
+LARGEST = 1 << 28  # bytes
+DEEPEST = 100
+LARGEST_WHOLE = 10**30
+
+
+def read_json(path: Path, what: str, hint: str) -> Any:
+    """Read a JSON file; what cannot be read is an error that calls it by its kind (``what``)."""
+    try:
+        return loads_json(read_text(path, what, hint))
+    except ValueError as error:
+        raise DataError(f"{path}: this is not a whole {what} ({error})", hint=hint) from error
+
+
+def read_text(path: Path, what: str, hint: str, largest: int = LARGEST) -> str:
+    """Read an ordinary text file of a bounded size; nothing is waited for."""
+    try:
+        # opened without waiting: a pipe that nobody writes to would keep us for ever
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with open(handle, "rb") as file:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode):
+                raise DataError(f"{path}: this is no ordinary file", hint=hint)
+            if facts.st_size > largest:
+                raise DataError(
+                    f"{path}: {facts.st_size:,} bytes are too many for a {what}", hint=hint
+                )
+            return file.read().decode("utf-8")
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: there is no such {what}", hint="check the path") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: the {what} is not UTF-8 text", hint=hint) from error
+
+
+def loads_json(text: str | bytes) -> Any:
+    """Parse JSON; whatever is wrong with it is a ValueError.
+
+    Examples
+    --------
+    >>> loads_json('{"rows": 3}')
+    {'rows': 3}
+    """
+    try:
+        return _bounded(json.loads(text))
+    except RecursionError:
+        raise ValueError(_too_deep()) from None
+
+
+def loads_toml(text: str) -> dict[str, Any]:
+    """Parse TOML; whatever is wrong with it is a ValueError."""
+    try:
+        made: dict[str, Any] = _bounded(tomllib.loads(text))
+    except RecursionError:
+        raise ValueError(_too_deep()) from None
+    return made
+
+
+def _bounded(document: Any) -> Any:
+    level, depth = [document], 0
+    while level:
+        if depth > DEEPEST:
+            raise ValueError(_too_deep())
+        inner: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner += value.keys()
+                inner += value.values()
+            elif isinstance(value, list):
+                inner += value
+            else:
+                _check(value)
+        level, depth = inner, depth + 1
+    return document
+
+
+def _check(value: Any) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("it holds a number that is not finite")
+    if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
+        raise ValueError("it holds a number with too many digits")
+    if isinstance(value, str) and not value.isascii():
+        value.encode()
+
+
+def _too_deep() -> str:
+    return f"it is nested more than {DEEPEST} deep"
