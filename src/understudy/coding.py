@@ -150,10 +150,9 @@ class ColumnCodec:
         if self.rest:
             lumped = position == len(self.levels)
             weights = np.array(list(self.rest.values()), float)
-            drawn = rng.choice(list(self.rest), size=int(lumped.sum()), p=weights / weights.sum())
-            words = words.scatter(
-                np.flatnonzero(lumped), pl.Series(drawn.tolist(), dtype=pl.String)
-            )
+            places = rng.choice(len(weights), size=int(lumped.sum()), p=weights / weights.sum())
+            rest = pl.Series(list(self.rest), dtype=pl.String)  # numpy would cut NULs off
+            words = words.scatter(np.flatnonzero(lumped), rest.gather(places))
         numbers = None
         if self.bins:
             is_bin = (codes >= FIRST) & (codes < FIRST + self.bins)

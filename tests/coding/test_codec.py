@@ -110,6 +110,7 @@ def test_categories_decode_exactly(values: list[str | None], bins: int) -> None:
 
 
 @given(values=WORDS, most=st.integers(1, 5))
+@example(values=["a", "a\0"], most=1)
 def test_lumping_keeps_the_most_frequent_levels(values: list[str | None], most: int) -> None:
     made, coder = fit(pl.Series(values, dtype=pl.String), Column("x", "category"), levels=most)
     counts = pl.Series(values, dtype=pl.String).drop_nulls().value_counts()

@@ -157,3 +157,9 @@ def test_unknown_column(role: str) -> None:
 def test_a_stratum_for_every_row() -> None:
     train, holdout = split(FRAME, holdout=0.5, seed=1, stratify="row")
     assert (train.height, holdout.height) == (30, 30)
+
+
+def test_groups_that_differ_by_a_character_nobody_sees_are_two() -> None:
+    homes = pl.DataFrame({"row": range(4), "home": ["a", "a\0", "a", "a\0"]})
+    training, holdout = split(homes, holdout=0.5, group="home", seed=1)
+    assert sorted(map(sorted, (rows(training), rows(holdout)))) == [[0, 2], [1, 3]]
