@@ -4,7 +4,7 @@ import argparse
 import random
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -39,12 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         trials = [trial for kind in KINDS if kind in wanted for trial in KINDS[kind](folder)]
         if given.share < 1:
             trials = random.Random(0).sample(trials, int(len(trials) * given.share))
-        outcomes += tried(trials, folder, given.workers)
+        outcomes += told(tried(trials, folder, given.workers))
         if (folder / "ran_a_program").exists():
             outcomes.append(Outcome(Trial("bad models", "forged", ()), "ran a program", ""))
         for kind in RUNNING:
             if kind in wanted:
-                outcomes += list(RUNNING[kind](folder))
+                outcomes += told(RUNNING[kind](folder))
     bad = [outcome for outcome in outcomes if not outcome.is_good]
     for outcome in bad:
         tail = "\n    ".join(outcome.said.strip().splitlines()[-6:])
@@ -56,10 +56,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if bad else 0
 
 
-def tried(trials: Sequence[Trial], folder: Path, workers: int) -> list[Outcome]:
+def tried(trials: Sequence[Trial], folder: Path, workers: int) -> Iterator[Outcome]:
     """Run trials side by side; the order of the outcomes is that of the trials."""
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda trial: run(trial, folder), trials))
+        yield from pool.map(lambda trial: run(trial, folder), trials)
+
+
+def told(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Print what ended badly as it comes."""
+    kept = []
+    for outcome in outcomes:
+        kept.append(outcome)
+        if not outcome.is_good:
+            tail = "\n    ".join(outcome.said.strip().splitlines()[-6:])
+            sys.stdout.write(f"{outcome.what}: {outcome.trial.kind}: {outcome.trial.name}\n")
+            sys.stdout.write(f"    {tail}\n")
+            sys.stdout.flush()
+    return kept
 
 
 if __name__ == "__main__":
