@@ -62,11 +62,15 @@ def test_a_ratio_needs_a_reference_and_a_part_must_be_there():
     assert "no part 'sex'" in Rule(NAME, part="sex", upper=0.2).judge(found(0.9, 1)).why
 
 
-def test_required_measures_fail_where_they_are_not_there():
+def test_required_measures_are_undecided_where_they_are_not_there():
     policy = loads(f'required = ["{NAME}"]')
     assert [v.outcome for v in policy.judge([found(0, 1)])] == ["PASS"]
-    assert [v.outcome for v in policy.judge([])] == ["FAIL"]
-    assert [v.outcome for v in policy.judge([found(0, 1, status="failed")])] == ["FAIL"]
+    assert [(v.outcome, v.why) for v in policy.judge([])] == [
+        ("INCONCLUSIVE", "it was not measured")
+    ]
+    (failed,) = policy.judge([found(0, 1, status="failed", note="no memory")])
+    assert (failed.outcome, failed.why) == ("INCONCLUSIVE", "it is failed: no memory")
+    assert failed.next
 
 
 def test_the_worst_outcome_is_the_exit_status():

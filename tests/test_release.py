@@ -411,8 +411,8 @@ def test_levels_of_every_column_that_rules_name_are_measured(home, short):
     assert json.loads(Path("out-steward/plan.json").read_text())["by"] == ["sex", "side"]
     assert receipt.verify("out-steward/receipt.json").equal
     rules = policies.read(Path("levels.toml"), MEASURES)
-    assert asked.level_columns(["half", "sex"], rules) == ["half", "sex", "side"]
-    assert asked.level_columns("half", rules) == ["half", "sex", "side"]
+    assert policies.level_columns(["half", "sex"], rules) == ["half", "sex", "side"]
+    assert policies.level_columns("half", rules) == ["half", "sex", "side"]
 
 
 @pytest.mark.parametrize("modules", ["first", "after", "never"])

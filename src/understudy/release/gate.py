@@ -131,8 +131,8 @@ def release(
         "target": target,
         "keys": list(as_names(keys)),
         "sensitive": list(as_names(sensitive)),
-        "by": asked.level_columns(by, rules),
-        "measures": asked.chosen_measures(
+        "by": policies.level_columns(by, rules),
+        "measures": policies.chosen_measures(
             measures, rules, target=target, formula=formulas, keys=keys, sensitive=sensitive
         ),
         "options": given,
