@@ -21,7 +21,7 @@ from understudy import receipt
 from understudy.assessment import Assessment
 from understudy.errors import DataError, OptionError
 from understudy.measures import MEASURES
-from understudy.release import asked, folders, gate, release, stages
+from understudy.release import folders, gate, release, stages
 from understudy.schema import infer
 from understudy.tables import read_marker
 
@@ -462,6 +462,9 @@ def test_no_space_and_no_rights_are_said(home, short, monkeypatch):
         ({"options": {MEASURE: {"bnis": 1}}}, "no option 'bnis'"),
         ({"replicates": 0}, "replicates = 0"),
         ({"holdout_share": 1.5}, "holdout = 1.5"),
+        ({"holdout_share": 1e-9}, "a control of 1 row: too few to judge by, 30 at least"),
+        ({"holdout_share": 0.12}, "a control of 29 rows: too few to judge by, 30 at least"),
+        ({"holdout_share": 0.99}, "2 rows to learn from: too few, 30 at least"),
         ({"measures": ["fidelitty"]}, "there is no measure"),
         ({"group": "huose"}, "no column 'huose'"),
         ({"by": "income"}, "by: 'income' is no category"),

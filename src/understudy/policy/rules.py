@@ -208,8 +208,9 @@ def _judge_epsilon(maximum: float, provenance: Mapping[str, Any]) -> Verdict:
     """Decide what the release says it spent; no word about it is not a pass."""
     rule, spent = f"epsilon: at most {maximum:g}", provenance.get("epsilon_spent")
     if not _is_number(spent) or spent < 0:
+        doubts = [doubt.removeprefix("synthetic: ") for doubt in provenance.get("doubts", ())]
         why = "nothing says that the table was made with differential privacy"
-        return Verdict(rule, "INCONCLUSIVE", EPSILON, why)
+        return Verdict(rule, "INCONCLUSIVE", EPSILON, " ".join(doubts) or why)
     return Verdict(rule, "PASS" if spent <= maximum else "FAIL", EPSILON, f"{spent:g} was spent")
 
 

@@ -16,6 +16,7 @@ from understudy.schema import read as read_schema
 from understudy.synthesizers import SYNTHESIZERS, synthesizer
 from understudy.tables import FORMATS, check_writable
 
+FEWEST = 30  # rows on either side of the split
 EXTENSIONS = {".txt": ".csv", ".xls": ".xlsx"}
 
 
@@ -36,6 +37,20 @@ def check_method(
     for name, number in (("rows", rows), ("replicates", replicates)):
         if number is not None and number < 1:
             raise OptionError(f"{name} = {number}", hint="use at least 1")
+
+
+def check_sizes(learn: int, control: int) -> None:
+    """Refuse a split that leaves too few rows to learn from, or to judge by."""
+    for rows, words in (
+        (learn, "{} to learn from: too few"),
+        (control, "a control of {}: too few to judge by"),
+    ):
+        if rows < FEWEST:
+            some = words.format("1 row" if rows == 1 else f"{rows:,} rows")
+            raise OptionError(
+                f"{some}, {FEWEST} at least",
+                hint="set --holdout-share nearer to 0.5, or give more rows or smaller groups",
+            )
 
 
 def schema_text(schema: Any) -> str | None:

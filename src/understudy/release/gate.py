@@ -81,7 +81,7 @@ def release(
     method, rows, replicates : optional
         How the table is made; as many rows as the model learns from if no number is given.
     holdout_share : float
-        The share of real rows that the model never sees: the control.
+        The share of real rows that the model never sees: the control. Either side has 30 at least.
     group : name of a column, optional
         Rows with one value of it (a person, a household) stay in one part.
     target, keys, sensitive, by : names of columns
@@ -181,6 +181,7 @@ def _begin(folder: Path, plan: Mapping[str, Any], taken: Taken, real: Any) -> Wo
         taken, holdout=plan["holdout_share"], seed=plan["seed"], stratify=None, group=plan["group"]
     )
     train, holdout = taken.frame.filter(~chosen), taken.frame.filter(chosen)
+    asked.check_sizes(train.height, holdout.height)
     work = Work(folder, plan, infer(train) if plan["schema"] is None else loads(plan["schema"]))
     if claimed(work.synthesizer().method) is not None:
         refuse_typed_by_rows(real, work.schema)

@@ -24,7 +24,7 @@ from understudy.synthesizers.readme import readme
 from understudy.tables import (
     Table,
     WholeFiles,
-    read_marker,
+    believed_marker,
     write_batches,
     write_file,
     write_text,
@@ -186,17 +186,21 @@ def _write_candidate(work: Work, result: Assessment, outcome: str) -> None:
     shared = dataclasses.replace(result, provenance={**result.provenance, "seed": None})
     shared.to_json(work.candidate / "assessment.json")
     shared.to_html(work.candidate / "report.html", title="Release of a synthetic table")
-    marker = read_marker(work.synthetic[0])
-    if marker is None:
-        raise RuntimeError("a synthetic file without a marker")
+    told = [believed_marker(path)[0] for path in work.synthetic]
+    markers = [marker for marker in told if marker is not None]
+    if len(markers) < len(told):
+        raise RuntimeError("a synthetic file without a marker of its rows")
     names = tuple(path.name for path in work.synthetic)
     marker = dataclasses.replace(
-        marker, files=names, replicate=1 if len(names) == 1 else None, replicates=len(names)
+        markers[0],
+        files=names,
+        digests=tuple(m.digest_of(path) for m, path in zip(markers, work.synthetic, strict=True)),
+        replicate=1 if len(names) == 1 else None,
     )
     made = work.synthesizer()
     spending = () if marker.epsilon is None else load(work.model).spending_ or ()
-    told = readme(marker, made.method.card, proper=made.is_proper, spending=spending)
-    text = words.handover(told, outcome, result.verdicts, epsilon=marker.epsilon, **_rows(result))
+    text = readme(marker, made.method.card, proper=made.is_proper, spending=spending)
+    text = words.handover(text, outcome, result.verdicts, epsilon=marker.epsilon, **_rows(result))
     for path in (work.note, work.candidate / "README.md"):
         if path is not None:
             write_text(text, path)
