@@ -122,9 +122,9 @@ def test_a_marker_without_a_digest_is_not_believed(spoilt, tmp_path):
     if spoilt == "gone":
         data.pop("digests")
     else:
-        data["digests"] = {
-            "empty": [], "of one": data["digests"][:1], "cut off": [d[:20] for d in data["digests"]],
-        }[spoilt]  # fmt: skip
+        known = data["digests"]
+        short = [digest[:20] for digest in known]
+        data["digests"] = {"empty": [], "of one": known[:1], "cut off": short}[spoilt]
     note.write_text(text.replace(line, json.dumps(data)))
     verdict, told = judged(files)
     assert verdict.outcome == "INCONCLUSIVE"

@@ -32,9 +32,12 @@ HANDED = {
     "synthetic.csv.README.md", "verdict.json",
 }  # fmt: skip
 KEPT = {
-    "README.md", "candidate", "holdout.parquet", "plan.json", "receipt.json", "register.parquet",
-    "release.model", "report.html", "train.parquet",
+    "README.md", "candidate", "files.json", "holdout.parquet", "plan.json", "receipt.json",
+    "register.parquet", "release.model", "report.html", "train.parquet",
 }  # fmt: skip
+
+
+SECRET = ("files.json", "plan.json", "receipt.json", "report.html")
 
 
 @pytest.fixture
@@ -74,7 +77,7 @@ def content(folder):
     """Read a folder; the seconds and the key, and what follows from it, are new in each run."""
     made = {}
     for path in sorted(Path(folder).rglob("*")):
-        if path.is_dir() or path.name in ("plan.json", "receipt.json", "report.html"):
+        if path.is_dir() or path.name in SECRET:
             continue
         made[str(path.relative_to(folder))] = path.read_bytes()
         if path.name == "assessment.json":

@@ -80,7 +80,7 @@ PEOPLE = pl.DataFrame(
             )
             for row in range(4)
             for name, value in (
-                ("name", pl.lit("Eve")), ("age", pl.lit(99)), ("income", pl.lit(0.10000000000000002)),
+                ("name", pl.lit("Eve")), ("age", pl.lit(99)), ("income", pl.lit(0.100000000000001)),
                 ("born", pl.lit(dt.date(1990, 1, 2))), ("name", pl.lit(" Ann")),
             )
         ),

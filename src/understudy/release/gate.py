@@ -1,6 +1,5 @@
 """release(): from a real table to a folder that may be handed over, or to the reasons why not."""
 
-import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,11 +11,13 @@ from understudy import policy as policies
 from understudy.advisor import as_names
 from understudy.assessment import Assessment
 from understudy.comparison import Progress, silent
+from understudy.documents import loads_json
 from understudy.errors import OptionError, UnderstudyError
 from understudy.measures import MEASURES
 from understudy.measures.utility.estimates import as_formulas
 from understudy.release import asked, folders, stages
 from understudy.release import plan as plans
+from understudy.release.record import Record
 from understudy.release.stages import Work
 from understudy.schema import infer, loads
 from understudy.synthesizers import DEFAULT
@@ -161,10 +162,9 @@ def release(
                 del taken  # from here on the halves are read from their files
                 stages.synthesize(work, progress, ledger, tell)
                 stages.judge(work, progress)
-                folders.tidy(unfinished)
                 folders.for_owner(unfinished)
             folders.put_in_place(unfinished, steward)
-        return _hand_over(steward, out, allow_inconclusive)
+        return _hand_over(Record(steward, bytes.fromhex(plan["key"])), out, allow_inconclusive)
 
 
 def _check_same(plan: Mapping[str, Any], there: Mapping[str, Any], folder: Path, hint: str) -> None:
@@ -189,7 +189,9 @@ def _begin(folder: Path, plan: Mapping[str, Any], taken: Taken, real: Any) -> Wo
     asked.check_levels(plan, work.schema, train, holdout)
     folders.make(folder)
     folders.tidy(folder)
-    plans.write(plan, folder)
+    if not work.record.holds(folder / plans.FILE):
+        plans.write(plan, folder)
+        work.record.add([folder / plans.FILE])
     stages.split(work, train, holdout)
     return work
 
@@ -205,12 +207,13 @@ def _nothing_in_vain(folder: Path) -> Iterator[None]:
         raise
 
 
-def _hand_over(steward: Path, out: Path, allow_inconclusive: bool) -> Decision:
-    """Copy the candidate to the folder to hand over, if it may be."""
-    candidate = steward / stages.CANDIDATE
-    outcome = json.loads((candidate / stages.VERDICT).read_text(encoding="utf-8"))["outcome"]
-    data = json.loads((candidate / "assessment.json").read_text(encoding="utf-8"))
+def _hand_over(record: Record, out: Path, allow_inconclusive: bool) -> Decision:
+    """Copy the candidate to the folder to hand over, if it may be and is as it was judged."""
+    candidate = record.folder / stages.CANDIDATE
+    names = record.check(candidate)
+    outcome = loads_json((candidate / stages.VERDICT).read_bytes())["outcome"]
+    data = loads_json((candidate / "assessment.json").read_bytes())
     passes = outcome == "PASS" or (outcome == "INCONCLUSIVE" and allow_inconclusive)
     if passes:
-        folders.copy_whole(candidate, out)
-    return Decision(outcome, Assessment.from_dict(data), out if passes else None, steward)
+        folders.copy_whole(candidate, out, names, lambda copy: record.check(candidate, copy))
+    return Decision(outcome, Assessment.from_dict(data), out if passes else None, record.folder)
