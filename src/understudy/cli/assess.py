@@ -91,8 +91,8 @@ def command(
     )
     if junit is not None and policy is None:
         raise click.UsageError("--junit is about the verdicts of a policy: give --policy too.")
-    rules = None if policy is None else policies.read(policy, MEASURES)
-    text = None if policy is None else policy.read_text(encoding="utf-8")
+    text = None if policy is None else policies.text_of(policy)
+    rules = None if text is None else policies.loads(text, name=str(policy), measures=MEASURES)
     wanted: Sequence[str] | None = measures or None
     if rules is not None:
         given = {"keys": keys, "sensitive": sensitive, "target": target, "formula": formula}

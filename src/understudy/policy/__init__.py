@@ -11,7 +11,7 @@ A policy is a TOML file of tables, not of expressions::
 
 from understudy.policy.junit import to_junit
 from understudy.policy.measured import chosen_measures, level_columns
-from understudy.policy.reading import loads, read
+from understudy.policy.reading import loads, read, text_of
 from understudy.policy.rules import EXIT, Outcome, Policy, Rule, Verdict, worst
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "level_columns",
     "loads",
     "read",
+    "text_of",
     "to_junit",
     "worst",
 ]

@@ -117,13 +117,14 @@ def release(
     """
     out = Path(out)
     steward = folders.beside(out, steward_out)
-    rules = policies.read(Path(policy), MEASURES)
+    text = policies.text_of(Path(policy))
+    rules = policies.loads(text, name=str(policy), measures=MEASURES)
     given = {name: dict(values) for name, values in (options or {}).items()}
     asked.check_method(method, given, rows, replicates)
     taken = take_in(real, "real table")
     formulas = as_formulas(formula)
     wanted = {
-        "policy": Path(policy).read_text(encoding="utf-8"),
+        "policy": text,
         "method": method,
         "rows": rows,
         "replicates": replicates,

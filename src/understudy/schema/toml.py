@@ -1,6 +1,5 @@
 """Schemas as TOML: written with the reasons, edited by people, read with care."""
 
-import tomllib
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,7 +7,8 @@ from typing import Any
 
 import tomlkit
 
-from understudy.errors import SchemaError
+from understudy.documents import loads_toml, read_text
+from understudy.errors import DataError, SchemaError
 from understudy.schema.columns import FACTS, Column, Schema, near
 
 VERSION = 1
@@ -97,9 +97,11 @@ def _bound_to_plain(bound: float, column: Column) -> float | int | str:
 def loads(text: str, *, name: str = "schema") -> Schema:
     """Read a schema from TOML; whatever is unknown or impossible is an error that says where."""
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SchemaError(f"{name}: {error}", hint="check the quotes and brackets there") from error
+        data = loads_toml(text)
+    except ValueError as error:
+        raise SchemaError(
+            f"{name}: {error}", hint="check the quotes, brackets and numbers there"
+        ) from error
     unknown = set(data) - set(TOP)
     if unknown:
         raise SchemaError(f"{name}: unknown key '{min(unknown)}'", hint=near(min(unknown), TOP))
@@ -198,15 +200,15 @@ def _bound_from_plain(bound: Any) -> float:
 def _text(level: Any) -> str:
     if isinstance(level, bool):
         return str(level).lower()
+    if isinstance(level, list | dict):
+        raise TypeError(f"a level of {level!r}")
     return str(level)
 
 
 def read(path: Path) -> Schema:
     """Read a schema file."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SchemaError(
-            f"{path}: cannot be read as a schema ({error})", hint="give a TOML file"
-        ) from error
+        text = read_text(path, "schema", "give a TOML file")
+    except DataError as error:
+        raise SchemaError(error.message, hint=error.hint) from error
     return loads(text, name=str(path))
