@@ -75,13 +75,13 @@ def _inline(value: Any) -> str:
     return as_json(value)
 
 
-def taken(what: str, use: Callable[[], Any]) -> bool:
+def taken(what: str, use: Callable[..., Any], *given: Any) -> bool:
     """Whether a document was taken; refused, it is by an error of ours, with a hint."""
     try:
-        use()
+        use(*given)
     except UnderstudyError as error:
-        assert error.message, what
-        assert error.hint, what
+        if not (error.message and error.hint):
+            raise AssertionError(f"{what}: no message or no hint: {error}") from error
         return False
     except BaseException as error:
         raise AssertionError(f"{what}: {type(error).__name__}: {error}") from error

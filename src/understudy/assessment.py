@@ -16,7 +16,8 @@ from understudy.advisor import resolve
 from understudy.attacks import ATTACKS
 from understudy.calibrated import check_fits, read_calibration, with_calibration
 from understudy.comparison import Comparison, Made, Progress, compare_tables, silent
-from understudy.errors import OptionError
+from understudy.documents import check_form
+from understudy.errors import DataError, OptionError
 from understudy.findings import Finding
 from understudy.measures import MEASURES, choose
 from understudy.measures.exchangeability import exchangeability
@@ -68,12 +69,19 @@ class Assessment:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Assessment":
         """Read an assessment back."""
-        if data.get("version") != CONTRACT:
+        if not isinstance(data, Mapping) or data.get("version") != CONTRACT:
+            version = data.get("version") if isinstance(data, Mapping) else None
             raise OptionError(
-                f"an assessment of version {data.get('version')} cannot be read",
+                f"an assessment of version {version} cannot be read",
                 hint=f"this program reads version {CONTRACT}",
             )
-        findings = tuple(Finding.from_dict(finding) for finding in data["findings"])
+        try:
+            check_form(data, {"findings": [{}], "verdicts": [{}], "provenance": {}})
+            findings = tuple(Finding.from_dict(finding) for finding in data["findings"])
+        except ValueError as error:
+            raise DataError(
+                f"this is not a whole assessment ({error})", hint="give what to_json wrote"
+            ) from error
         return cls(findings, data["provenance"], tuple(data["verdicts"]))
 
     def to_json(self, path: str | Path | None = None) -> str:

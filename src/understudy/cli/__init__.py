@@ -88,7 +88,8 @@ def main() -> None:
     except UnderstudyError as error:
         _stop(2, error.message, error.hint)
     except OSError as error:
-        _stop(2, f"the output cannot be written: {error.strerror}", "is there space left?")
+        reason = error.strerror or str(error)
+        _stop(2, f"the output cannot be written: {reason}", "is there space left?")
     except MemoryError:
         _stop(2, "there is not enough memory", "give fewer rows or columns at once")
     except BaseException as error:  # a panic of compiled code is no Exception

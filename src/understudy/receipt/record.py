@@ -164,7 +164,10 @@ def _checked(data: Mapping[str, Any]) -> Receipt:
     """Refuse a receipt in which something is missing or of the wrong form."""
     check_form(data, FORM)
     assessment = data["assessment"]
-    measured = [finding.measure for finding in Assessment.from_dict(assessment)]
+    try:
+        measured = [finding.measure for finding in Assessment.from_dict(assessment)]
+    except DataError as error:
+        raise ValueError(error.message) from error
     if not measured:
         raise ValueError("it holds no findings")
     for name in measured:

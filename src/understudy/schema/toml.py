@@ -1,10 +1,11 @@
 """Schemas as TOML: written with the reasons, edited by people, read with care."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import tomlkit
 
 from understudy.documents import loads_toml, read_text
@@ -176,6 +177,7 @@ def _from_plain(entry: Any, file: str) -> Column:
                 raise TypeError(f"predictors = {facts['predictors']!r}")
             facts["predictors"] = tuple(facts["predictors"])
         facts["inferred"] = frozenset(facts.get("inferred", ()))
+        _check_moments(facts)
         return Column(**facts)
     except SchemaError as error:
         message = error.message.removeprefix("schema: ")
@@ -185,6 +187,20 @@ def _from_plain(entry: Any, file: str) -> Column:
             f"{file}: column '{name}' has a value of the wrong form ({error})",
             hint='bounds = [low, high], levels = ["a", "b"], decimals = 2',
         ) from error
+
+
+def _check_moments(facts: Mapping[str, Any]) -> None:
+    """Refuse a format or zone that no moment can be written in, and bounds off the calendar."""
+    sample = pl.Series([datetime(2000, 1, 31, 13, 30)])
+    try:
+        sample.dt.to_string(facts.get("format") or "%Y")
+        sample.dt.replace_time_zone(facts.get("time_zone") or "UTC")
+        for bound in facts.get("bounds", ()) if facts["kind"] == "date" else ():
+            EPOCH + timedelta(microseconds=bound)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(str(error).splitlines()[0]) from error
+    except OverflowError as error:
+        raise ValueError("bounds of a date lie between the years 1 and 9999") from error
 
 
 def _bound_from_plain(bound: Any) -> float:
