@@ -51,11 +51,10 @@ def most(request):
 
 
 def counted(document, most, use):
-    """Try mutations; both outcomes must be among them, or nothing was tried."""
+    """Try a document as it is, which is taken, and mutations, of which some are not."""
     assert taken("as it is", use, document)
     outcomes = [taken(what, use, changed) for what, changed in mutated(document, most)]
-    assert set(outcomes) == {True, False}
-    return len(outcomes)
+    assert not all(outcomes)
 
 
 def test_receipts(folder, most):
@@ -166,7 +165,7 @@ def test_calibrations(folder, most):
         if most is None:
             result.to_html()
 
-    counted(document, most and most // 4, use)
+    counted(document, most // 4 if most else 300, use)
 
 
 def test_markers(folder, most):
