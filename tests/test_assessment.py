@@ -9,7 +9,9 @@ import pytest
 import understudy as us
 from people import people
 from understudy import measures
+from understudy.assessment import Assessment
 from understudy.comparison import stream
+from understudy.errors import UnderstudyError
 from understudy.findings import Card, Finding, Part, average, described, wilson
 
 CARD = Card(
@@ -225,3 +227,23 @@ def test_a_generator_is_named_in_the_provenance_and_fitted_on_splits():
     )
     assert result.provenance["fit"] == "bootstrap"
     assert "fitted anew on 2 splits" in result["utility.regression"].note
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 2}, {"findings": None}, {"findings": [3]}, {"findings": [{"value": 1}]},
+        {"verdicts": [1]}, {"provenance": []},
+        {"findings": [{"measure": "m", "value": "high"}]},
+        {"findings": [{"measure": "m", "value": 1, "status": "fine"}]},
+        {"findings": [{"measure": "m", "value": 1, "interval": [1]}]},
+        {"findings": [{"measure": "m", "value": 1, "parts": [{"name": ["a"], "value": 1}]}]},
+        {"findings": [{"measure": "m", "value": 1, "tables": {"t": {"columns": ["a"]}}}]},
+    ],
+)  # fmt: skip
+def test_what_is_no_assessment_is_refused(change):
+    whole = {"version": 1, "findings": [], "verdicts": [], "provenance": {}}
+    assert len(Assessment.from_dict(whole)) == 0
+    with pytest.raises(UnderstudyError, match="assessment") as caught:
+        Assessment.from_dict({**whole, **change})
+    assert caught.value.hint

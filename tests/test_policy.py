@@ -62,11 +62,15 @@ def test_a_ratio_needs_a_reference_and_a_part_must_be_there():
     assert "no part 'sex'" in Rule(NAME, part="sex", upper=0.2).judge(found(0.9, 1)).why
 
 
-def test_required_measures_fail_where_they_are_not_there():
+def test_required_measures_are_undecided_where_they_are_not_there():
     policy = loads(f'required = ["{NAME}"]')
     assert [v.outcome for v in policy.judge([found(0, 1)])] == ["PASS"]
-    assert [v.outcome for v in policy.judge([])] == ["FAIL"]
-    assert [v.outcome for v in policy.judge([found(0, 1, status="failed")])] == ["FAIL"]
+    assert [(v.outcome, v.why) for v in policy.judge([])] == [
+        ("INCONCLUSIVE", "it was not measured")
+    ]
+    (failed,) = policy.judge([found(0, 1, status="failed", note="no memory")])
+    assert (failed.outcome, failed.why) == ("INCONCLUSIVE", "it is failed: no memory")
+    assert failed.next
 
 
 def test_the_worst_outcome_is_the_exit_status():
@@ -86,7 +90,14 @@ def test_the_worst_outcome_is_the_exit_status():
         (f'[[rule]]\nmeasure = "{NAME}"', "line 1: a rule without a bound"),
         (f'[[rule]]\nmeasure = "{NAME}"\n\nuper = 1', "line 4: unknown key 'uper'"),
         (f'[[rule]]\nmeasure = "{NAME}"\nupper = "high"', "line 3: upper = 'high'"),
-        (f'[[rule]]\nmeasure = "{NAME}"\nupper = nan', "line 3: upper = nan"),
+        (
+            f'[[rule]]\nmeasure = "{NAME}"\nupper = nan',
+            "line 3: it holds a number that is not finite",
+        ),
+        (
+            f'[[rule]]\nmeasure = "{NAME}"\nupper = 1{"0" * 40}',
+            "line 3: it holds a number with too",
+        ),
         (f'[[rule]]\nmeasure = "{NAME}"\nratio_to_reference = 0', "line 3: ratio_to_reference"),
         (f'[[rule]]\nmeasure = "{NAME}"\nupper = 0.4\nlower = 0.6', "nothing can pass"),
         ('[[rule]]\nmeasure = "privacy.closest"\nupper = 1', "no measure 'privacy.closest'"),
@@ -198,7 +209,7 @@ def test_a_difference_can_be_kept_to_where_the_reference_is_nothing():
     [
         ('measure = "privacy.closest_record"\nupper = 52', "line 3.*between 0 and 1"),
         ('measure = "privacy.closest_record"\nlower = 1.5', "line 3.*between 0 and 1"),
-        ('measure = "privacy.closest_record"\nupper = ' + "9" * 400, "is no number"),
+        ('measure = "privacy.closest_record"\nupper = ' + "9" * 400, "line 3.*too many digits"),
         ('measure = "privacy.closest_record"\ndifference_to_reference = -1', "line 3"),
         ('measure = "privacy.closest_recor"\nupper = 0.5', "closest_record"),
     ],

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import stat
 
 import polars as pl
@@ -308,6 +309,19 @@ def test_leaves_of_nested_values_are_compared_by_name():
     assert [(d.what, d.before, d.now) for d in found] == [("parts a value", 1.0, 1.5)]
     assert largest == pytest.approx(1 / 3)
     assert differences.of_findings(before, now, 0.5) == ([], largest)
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), float("-inf"), 10**40])
+def test_a_number_that_is_none_is_equal_to_nothing(folder, odd):
+    if isinstance(odd, float):
+        assert differences.relative(odd, 0.5) == differences.relative(0.5, odd) == math.inf
+    before, now = ([{"measure": "m", "value": value}] for value in (odd, 0.5))
+    assert differences.of_findings(before, now, 0.9)[0]
+    assert differences.of_findings(now, before, 0.9)[0]
+    spoil(folder, lambda data: finding(data).update(value=odd))
+    with pytest.raises(DataError, match="not a whole receipt") as caught:
+        receipt.verify(folder / "run.json")
+    assert caught.value.hint
 
 
 def test_a_declared_schema_is_part_of_it(made, tmp_path):

@@ -21,7 +21,7 @@ from understudy import receipt
 from understudy.assessment import Assessment
 from understudy.errors import DataError, OptionError
 from understudy.measures import MEASURES
-from understudy.release import asked, folders, gate, release, stages
+from understudy.release import folders, gate, release, stages
 from understudy.schema import infer
 from understudy.tables import read_marker
 
@@ -32,9 +32,12 @@ HANDED = {
     "synthetic.csv.README.md", "verdict.json",
 }  # fmt: skip
 KEPT = {
-    "README.md", "candidate", "holdout.parquet", "plan.json", "receipt.json", "register.parquet",
-    "release.model", "report.html", "train.parquet",
+    "README.md", "candidate", "files.json", "holdout.parquet", "plan.json", "receipt.json",
+    "register.parquet", "release.model", "report.html", "train.parquet",
 }  # fmt: skip
+
+
+SECRET = ("files.json", "plan.json", "receipt.json", "report.html")
 
 
 @pytest.fixture
@@ -74,7 +77,7 @@ def content(folder):
     """Read a folder; the seconds and the key, and what follows from it, are new in each run."""
     made = {}
     for path in sorted(Path(folder).rglob("*")):
-        if path.is_dir() or path.name in ("plan.json", "receipt.json", "report.html"):
+        if path.is_dir() or path.name in SECRET:
             continue
         made[str(path.relative_to(folder))] = path.read_bytes()
         if path.name == "assessment.json":
@@ -411,8 +414,8 @@ def test_levels_of_every_column_that_rules_name_are_measured(home, short):
     assert json.loads(Path("out-steward/plan.json").read_text())["by"] == ["sex", "side"]
     assert receipt.verify("out-steward/receipt.json").equal
     rules = policies.read(Path("levels.toml"), MEASURES)
-    assert asked.level_columns(["half", "sex"], rules) == ["half", "sex", "side"]
-    assert asked.level_columns("half", rules) == ["half", "sex", "side"]
+    assert policies.level_columns(["half", "sex"], rules) == ["half", "sex", "side"]
+    assert policies.level_columns("half", rules) == ["half", "sex", "side"]
 
 
 @pytest.mark.parametrize("modules", ["first", "after", "never"])
@@ -462,6 +465,9 @@ def test_no_space_and_no_rights_are_said(home, short, monkeypatch):
         ({"options": {MEASURE: {"bnis": 1}}}, "no option 'bnis'"),
         ({"replicates": 0}, "replicates = 0"),
         ({"holdout_share": 1.5}, "holdout = 1.5"),
+        ({"holdout_share": 1e-9}, "a control of 1 row: too few to judge by, 30 at least"),
+        ({"holdout_share": 0.12}, "a control of 29 rows: too few to judge by, 30 at least"),
+        ({"holdout_share": 0.99}, "2 rows to learn from: too few, 30 at least"),
         ({"measures": ["fidelitty"]}, "there is no measure"),
         ({"group": "huose"}, "no column 'huose'"),
         ({"by": "income"}, "by: 'income' is no category"),

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,8 @@ from understudy.advisor import resolve
 from understudy.attacks import ATTACKS
 from understudy.calibrated import check_fits, read_calibration, with_calibration
 from understudy.comparison import Comparison, Made, Progress, compare_tables, silent
-from understudy.errors import OptionError
+from understudy.documents import check_form
+from understudy.errors import DataError, OptionError
 from understudy.findings import Finding
 from understudy.measures import MEASURES, choose
 from understudy.measures.exchangeability import exchangeability
@@ -25,7 +27,7 @@ from understudy.provenance import provenance
 from understudy.running import Levels, check_options, run, run_by_level, subgroups
 from understudy.schema import near
 from understudy.synthesizers import synthesizer
-from understudy.tables import Marker, Table, read_marker, write_text
+from understudy.tables import Marker, Table, believed_marker, write_text
 
 CONTRACT = 1
 
@@ -67,12 +69,19 @@ class Assessment:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Assessment":
         """Read an assessment back."""
-        if data.get("version") != CONTRACT:
+        if not isinstance(data, Mapping) or data.get("version") != CONTRACT:
+            version = data.get("version") if isinstance(data, Mapping) else None
             raise OptionError(
-                f"an assessment of version {data.get('version')} cannot be read",
+                f"an assessment of version {version} cannot be read",
                 hint=f"this program reads version {CONTRACT}",
             )
-        findings = tuple(Finding.from_dict(finding) for finding in data["findings"])
+        try:
+            check_form(data, {"findings": [{}], "verdicts": [{}], "provenance": {}})
+            findings = tuple(Finding.from_dict(finding) for finding in data["findings"])
+        except ValueError as error:
+            raise DataError(
+                f"this is not a whole assessment ({error})", hint="give what to_json wrote"
+            ) from error
         return cls(findings, data["provenance"], tuple(data["verdicts"]))
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -189,7 +198,7 @@ def assess(
     real = Table.of(train, schema, name="training table").with_rows()
     check_formulas(formulas, real.schema.modelled)
     known, learnt, proposed = resolve(real, keys, sensitive)
-    markers = markers_of(synthetic)
+    markers, doubts = markers_of(synthetic)
     comparison = compare_tables(
         real,
         synthetic,
@@ -218,7 +227,8 @@ def assess(
     told = {**provenance(comparison, key), **_made(markers), **checked}
     told["seconds"] = {**spent, **seconds}
     told |= {"fit": fit} if isinstance(fit, str) else {}
-    told["notes"] = [*proposed, *said, *_beyond(told), *told["notes"]]
+    told |= {"doubts": doubts} if doubts else {}
+    told["notes"] = [*proposed, *doubts, *said, *_beyond(told), *told["notes"]]
     told["notes"] += filter(None, [several_tests(findings)])
     if noticed is not None:
         findings, told["calibration"] = with_calibration(findings, noticed, comparison)
@@ -260,10 +270,11 @@ def measure_all(
     return findings, seconds
 
 
-def markers_of(synthetic: Any) -> list[Marker | None]:
-    """Read what each synthetic file says about itself."""
+def markers_of(synthetic: Any) -> tuple[list[Marker | None], list[str]]:
+    """Read what each synthetic file says about itself, and say what of it is not believed."""
     files = list(synthetic) if isinstance(synthetic, list | tuple) else [synthetic]
-    return [read_marker(f) if isinstance(f, str | Path) else None for f in files]
+    told = [believed_marker(f) if isinstance(f, str | Path) else (None, "") for f in files]
+    return [marker for marker, _ in told], [doubt for _, doubt in told if doubt]
 
 
 def how_made(markers: Sequence[Marker | None]) -> Made | None:
@@ -283,10 +294,23 @@ def _made(markers: Sequence[Marker | None]) -> dict[str, Any]:
     if not known or len(known) < len(markers):
         return {}
     methods = {marker.method for marker in known}
-    spent = [None if marker.seeded else marker.epsilon for marker in known]
     said: dict[str, Any] = {"method": methods.pop()} if len(methods) == 1 else {}
-    stated = [epsilon for epsilon in spent if epsilon is not None]
-    return said if len(stated) < len(spent) else {**said, "epsilon_spent": max(stated)}
+    if any(marker.seeded or marker.epsilon is None for marker in known):
+        return said
+    return {**said, "epsilon_spent": _spent(known)}
+
+
+def _spent(markers: Sequence[Marker]) -> float:
+    """Add up what releases spent: files made together spent it once, others each."""
+    releases: dict[Marker, dict[int | None, set[str]]] = {}
+    for marker in markers:
+        # beside files stands one marker for all; inside a file, one that tells of no other file
+        alike = marker if marker.files else dataclasses.replace(marker, replicate=None, digests=())
+        made = releases.setdefault(alike, {})
+        made.setdefault(marker.replicate, set()).add("".join(marker.digests))
+    return math.fsum(
+        (marker.epsilon or 0.0) * max(map(len, made.values())) for marker, made in releases.items()
+    )
 
 
 def _beyond(told: Mapping[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.comparison import Comparison
+from understudy.documents import check_form, read_json
 from understudy.errors import DataError, OptionError
 from understudy.findings import Finding
 from understudy.measures import MEASURES
@@ -15,6 +16,33 @@ from understudy.measures import MEASURES
 VERSION = 1
 HINT = "give a file written by understudy calibrate --out"
 MAIN = "copies"
+NUMBER, TEXT = (float, None), (str, None)
+FORM = {
+    "measures": {str: {"status": str, "note?": TEXT}},
+    "provenance": {
+        "columns": {str: str},
+        "rows": {"each": int},
+        "keys?": ([str], None),
+        "sensitive?": ([str], None),
+        "options?": ({str: {str: object}}, None),
+        "method?": TEXT,
+        "understudy?": TEXT,
+    },
+}
+LEAK = {
+    "value": NUMBER,
+    "interval": [NUMBER],
+    "censored?": TEXT,
+    "bound?": NUMBER,
+    "planted?": ([float], None),
+    "missed?": bool,
+}
+FOUND: dict[str, Any] = {
+    "kinds": {str: {"smallest?": (LEAK, None)}},
+    "blind?": (bool, None),
+    "why?": TEXT,
+    "false_alarms?": ({}, None),
+}
 
 
 def read_calibration(given: Any) -> dict[str, Any]:
@@ -27,15 +55,7 @@ def read_calibration(given: Any) -> dict[str, Any]:
     if isinstance(given, Mapping):
         return _checked(given, "calibration")
     path = Path(given)
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such file", hint=HINT) from error
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}", hint=HINT) from error
-    except ValueError as error:
-        raise DataError(f"{path}: this is not a whole calibration", hint=HINT) from error
-    return _checked(data, str(path))
+    return _checked(read_json(path, "calibration", HINT), str(path))
 
 
 def _checked(data: Any, name: str) -> dict[str, Any]:
@@ -46,16 +66,28 @@ def _checked(data: Any, name: str) -> dict[str, Any]:
             f"{name}: a calibration of version {data['understudy_calibration']}",
             hint=f"this program reads version {VERSION}",
         )
-    told = data.get("provenance")
-    whole = (
-        isinstance(told, Mapping)
-        and isinstance(told.get("columns"), Mapping)
-        and isinstance(told.get("rows"), Mapping)
-        and isinstance(data.get("measures"), Mapping)
-    )
-    if not whole:
-        raise DataError(f"{name}: this is not a whole calibration", hint=HINT)
+    try:
+        check_form(data, FORM)
+        for found in data["measures"].values():
+            if found["status"] == "ok":
+                check_form(found, FOUND)
+                for kind in found["kinds"].values():
+                    _check_smallest(kind.get("smallest"))
+    except ValueError as error:
+        raise DataError(f"{name}: this is not a whole calibration ({error})", hint=HINT) from error
     return dict(data)
+
+
+def _check_smallest(leak: Mapping[str, Any] | None) -> None:
+    """Refuse a smallest leak that could not be shown."""
+    if leak is None:
+        return
+    ends = (leak["interval"], leak.get("planted") or [0.0, 1.0])
+    lacking = leak["value"] is None and leak.get("censored") is None
+    if any(len(pair) != 2 for pair in ends) or lacking:
+        raise ValueError("a smallest leak has the wrong form")
+    if leak.get("censored") is not None and leak.get("bound") is None:
+        raise ValueError("a smallest leak has no bound")
 
 
 def check_fits(data: Mapping[str, Any], comparison: Comparison) -> None:

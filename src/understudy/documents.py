@@ -73,6 +73,56 @@ def loads_toml(text: str) -> dict[str, Any]:
     return made
 
 
+def check_form(value: Any, form: Any, place: str = "it") -> None:
+    """Refuse, by a ValueError that says where, a document that has not this form.
+
+    Parameters
+    ----------
+    form
+        A type (``float`` is any number, ``object`` anything), None, a list of one form (a list of
+        such), a tuple of forms (one of them), or a dict: of names, those with a ``?`` behind them
+        need not be there; the name ``str`` stands for every other name.
+
+    Examples
+    --------
+    >>> check_form({"rows": 3, "names": ["a"]}, {"rows": int, "names": [str], "note?": str})
+    >>> check_form({"rows": [True]}, {"rows": [int]})
+    Traceback (most recent call last):
+    ValueError: rows 1 has the wrong form
+    """
+    if isinstance(form, tuple):
+        form = next((other for other in form if _has_kind(value, other)), form[0])
+    if not _has_kind(value, form):
+        raise ValueError(f"{place} has the wrong form")
+    if isinstance(form, list):
+        for number, inside in enumerate(value, start=1):
+            check_form(inside, form[0], f"{place} {number}")
+    elif isinstance(form, dict):
+        _check_names(value, form, "" if place == "it" else f"{place}.")
+
+
+def _check_names(value: dict[str, Any], form: dict[Any, Any], place: str) -> None:
+    named = {name.removesuffix("?"): inner for name, inner in form.items() if name is not str}
+    for name in form:
+        if name is not str and not name.endswith("?") and name not in value:
+            raise ValueError(f"{place}{name} is missing")
+    for name, inside in value.items():
+        inner = named.get(name, form.get(str, object))
+        check_form(inside, inner, f"{place}{name}")
+
+
+def _has_kind(value: Any, form: Any) -> bool:
+    """Whether a value is of the kind of a form, whatever is within."""
+    if form is None:
+        return value is None
+    kind = type(form) if isinstance(form, list | dict) else form
+    if kind in (int, float):
+        return isinstance(value, int if kind is int else int | float) and not isinstance(
+            value, bool
+        )
+    return isinstance(value, kind)
+
+
 def _bounded(document: Any) -> Any:
     level, depth = [document], 0
     while level:

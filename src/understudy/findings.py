@@ -4,12 +4,13 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.documents import check_form
 from understudy.errors import OptionError
 
 Status = Literal["ok", "failed", "not_applicable"]
@@ -193,6 +194,10 @@ class Finding:
             raise ValueError(f"{self.measure}: a finding that is ok has a value")
         if self.status != "ok" and not self.note:
             raise ValueError(f"{self.measure}: a finding that is not ok says why in its note")
+        if self.status not in get_args(Status) or self.better not in get_args(Better):
+            raise ValueError(f"{self.measure}: {self.status}, {self.better} better: unknown words")
+        if self.interval is not None and len(self.interval) != 2:
+            raise ValueError(f"{self.measure}: an interval has two ends")
         if self.interval is not None and not self.interval[0] <= self.interval[1]:
             raise ValueError(f"{self.measure}: interval {self.interval} is upside down")
         if self.flagged is None:
@@ -228,6 +233,7 @@ class Finding:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Finding":
         """Read a finding back from its dict; keys of later versions are ignored."""
+        check_form(data, FORM, str(data.get("measure")) if isinstance(data, dict) else "a finding")
         known = {f.name for f in dataclasses.fields(cls)}
         values = {name: value for name, value in data.items() if name in known}
         if values.get("interval") is not None:
@@ -238,6 +244,27 @@ class Finding:
             for name, t in data.get("tables", {}).items()
         }
         return cls(**values)
+
+
+NUMBER = (float, None)
+INTERVAL = ([float], None)
+FORM = {
+    "measure": str,
+    "status?": str,
+    "unit?": str,
+    "better?": str,
+    "value?": NUMBER,
+    "interval?": INTERVAL,
+    "level?": float,
+    "reference?": NUMBER,
+    "baselines?": {str: NUMBER},
+    "p_value?": NUMBER,
+    "flagged?": (bool, None),
+    "parts?": [{"name": str, "value": NUMBER, "unit?": str, "interval?": INTERVAL, str: NUMBER}],
+    "tables?": {str: {"columns": [str], "rows": [list]}},
+    "note?": str,
+    "calibration?": ({}, None),
+}
 
 
 def plain(value: Any) -> Any:

@@ -18,6 +18,11 @@ SMALLEST = 100
 MOST_LEVELS = 50
 FEW = f"have fewer than {SMALLEST} rows in a table and were not measured alone"
 HOW_TO = {
+    "keys": " Keys are the columns that an attacker knows: name them (--keys A,B, or --keys auto).",
+    "sensitive": " Sensitive columns are those that must not be learnt: name them "
+    "(--sensitive C,D, or --sensitive all).",
+    "target": " A target is the column to be predicted: name it (--target COLUMN).",
+    "fit": " A generator is the method that made the table: name it (--fit METHOD).",
     "holdout": " A holdout is real rows that the generator never saw: split them off before "
     "synthesis (understudy split), then give them here (--holdout). Nothing is guessed without it.",
     "formula": " A formula is the analyst's own model, such as income ~ age + sex: give it "

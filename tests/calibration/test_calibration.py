@@ -389,7 +389,7 @@ def test_what_is_no_calibration(tmp_path):
         (tmp_path / "c.json").write_text(text)
         with pytest.raises(DataError, match=said):
             read_calibration(tmp_path / "c.json")
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="no such calibration"):
         read_calibration(tmp_path / "none.json")
 
 

@@ -33,7 +33,7 @@ def assess(folder, rules, *more):
     [
         (RULE + "upper = 1.0", 0, "PASS"),
         (RULE + "upper = 0.000001", 1, "FAIL"),
-        ('[[rule]]\nmeasure = "privacy.too_close"\nupper = 1', 3, "INCONCLUSIVE"),
+        ('[[rule]]\nmeasure = "privacy.correct_attribution"\nupper = 1', 3, "INCONCLUSIVE"),
     ],
 )
 def test_exit_status_json_and_junit(folder, rules, status, outcome):

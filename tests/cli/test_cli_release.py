@@ -63,7 +63,7 @@ def test_by_takes_several_columns(folder):
 
 def test_fail(folder):
     done = release(folder, "fail.toml", "no", "--quiet")
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "policy: FAIL\n", "")
     assert not (folder / "no").exists()
     done = release(folder, "fail.toml", "no", env={"COLUMNS": "40", "PATH": ""})
     assert done.returncode == 1

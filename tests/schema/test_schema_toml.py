@@ -102,7 +102,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "unknown unit": (HEAD + 'unit = "week"', "unit = 'week' is unknown"),
     "unknown fact": (HEAD + 'inferred = ["colour"]', "'colour' is not a fact"),
     "upside-down bounds": (HEAD + "bounds = [5, 1]", "upside down"),
-    "nan bounds": (HEAD + "bounds = [nan, 1.0]", "upside down"),
+    "nan bounds": (HEAD + "bounds = [nan, 1.0]", "not finite"),
     "one bound": (HEAD + "bounds = [5]", "wrong form"),
     "bounds that are no list": (HEAD + "bounds = 5", "wrong form"),
     "bounds of words": (HEAD + 'bounds = ["low", "high"]', "wrong form"),

@@ -50,7 +50,7 @@ def test_a_later_version_may_say_more() -> None:
 def test_inside_parquet(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     frame = pl.DataFrame({"a": [1]})
-    write_batches([frame], path, like=path, metadata={KEY: MARKER.to_json()})
+    write_batches([frame], path, like=path, metadata=lambda: {KEY: MARKER.to_json()})
     assert read_marker(path) == MARKER
     frame.write_parquet(path)
     assert read_marker(path) is None

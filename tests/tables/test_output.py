@@ -46,7 +46,7 @@ def test_batches_make_the_same_file_as_the_whole(extension: str, tmp_path: Path)
 @pytest.mark.parametrize("batches", [[WHOLE], BATCHES, [WHOLE.head(0)]])
 def test_metadata_of_parquet(batches: list[pl.DataFrame], tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
-    write_batches(batches, path, like=path, metadata={"understudy": "näme"})
+    write_batches(batches, path, like=path, metadata=lambda: {"understudy": "näme"})
     assert pl.read_parquet_metadata(path)["understudy"] == "näme"
 
 

@@ -4,6 +4,8 @@ import importlib
 import os
 import signal
 import sys
+import traceback
+from pathlib import Path
 from typing import NoReturn, TextIO
 
 import click
@@ -30,6 +32,9 @@ COMMANDS = {
     "study": "Compute the figures of a published study again.",
     "demo": "Split, synthesize and assess real microdata, and write a report.",
 }
+
+
+TRACEBACK = "UNDERSTUDY_TRACEBACK"  # names the file for the traceback of an unforeseen error
 
 
 class Commands(click.Group):
@@ -64,17 +69,17 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line; what a user can put right ends in two lines, not in a traceback."""
+    """Run the command line; whatever goes wrong ends in two lines, not in a traceback."""
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         status = cli.main(prog_name="understudy", standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
-    except (KeyboardInterrupt, click.Abort, SystemError) as error:
-        if isinstance(error, SystemError) and not interrupted(error):
-            raise
-        _stop(130, "interrupted, nothing half written")
+    except SystemExit:
+        raise
+    except click.exceptions.NoArgsIsHelpError as error:
+        _end(2, error.format_message())
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "understudy"
         _stop(2, error.format_message(), f"see {command} --help")
@@ -83,12 +88,36 @@ def main() -> None:
     except UnderstudyError as error:
         _stop(2, error.message, error.hint)
     except OSError as error:
-        _stop(2, f"the output cannot be written: {error.strerror}", "is there space left?")
+        reason = error.strerror or str(error)
+        _stop(2, f"the output cannot be written: {reason}", "is there space left?")
+    except MemoryError:
+        _stop(2, "there is not enough memory", "give fewer rows or columns at once")
+    except BaseException as error:  # a panic of compiled code is no Exception
+        if isinstance(error, click.Abort) or interrupted(error):
+            _stop(130, "interrupted, nothing half written")
+        # status 1 is that of a failed policy, which nobody has decided here
+        said = "".join(f": {line}" for line in str(error).splitlines()[:1])
+        _stop(2, f"an error that was not foreseen ({type(error).__name__}{said})", _offer(error))
+
+
+def _offer(error: BaseException) -> str:
+    """Write the traceback to the file that the user named; without one, say how to name it."""
+    named = os.environ.get(TRACEBACK)
+    if not named:
+        return f"please report it; with {TRACEBACK}=FILE set, its traceback is written there"
+    try:
+        Path(named).write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    except OSError as failed:
+        return f"please report it; {named} cannot be written: {failed.strerror}"
+    return f"please report it; the traceback is in {named}"
 
 
 def _stop(status: int, message: str, hint: str = "") -> NoReturn:
-    lines = [f"understudy: {message}", *([f"hint: {hint}"] if hint else [])]
-    sys.stderr.write("\n".join(lines) + "\n")
+    _end(status, "\n".join([f"understudy: {message}", *([f"hint: {hint}"] if hint else [])]))
+
+
+def _end(status: int, text: str) -> NoReturn:
+    sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
     if not _flushes(sys.stdout):
         os._exit(status)  # Python itself would try to flush once more, and complain

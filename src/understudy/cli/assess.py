@@ -1,6 +1,7 @@
 """understudy assess."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -90,8 +91,13 @@ def command(
     )
     if junit is not None and policy is None:
         raise click.UsageError("--junit is about the verdicts of a policy: give --policy too.")
-    rules = None if policy is None else policies.read(policy, MEASURES)
-    text = None if policy is None else policy.read_text(encoding="utf-8")
+    text = None if policy is None else policies.text_of(policy)
+    rules = None if text is None else policies.loads(text, name=str(policy), measures=MEASURES)
+    wanted: Sequence[str] | None = measures or None
+    if rules is not None:
+        given = {"keys": keys, "sensitive": sensitive, "target": target, "formula": formula}
+        wanted = policies.chosen_measures(wanted, rules, **given)
+        by = tuple(policies.level_columns(by, rules))
     if register is not None:
         format_of(register)
     real = Table.of(train, schema, name="training table")
@@ -107,7 +113,7 @@ def command(
             aligned=aligned,
             fit=fit,
             by=by,
-            measures=measures or None,
+            measures=wanted,
             options=common.parse_options(options),
             calibration=calibration,
             seed=seed,
@@ -141,5 +147,6 @@ def command(
         console.show(data, cards(), file=sys.stdout)
     if rules is not None:
         outcome = policies.worst(verdict.outcome for verdict in verdicts)
-        common.say(f"policy: {outcome}", quiet=quiet)
+        passed = outcome == "PASS"
+        common.say_verdict(f"policy: {outcome}", passed=passed, quiet=quiet, json_file=json_file)
         click.get_current_context().exit(policies.EXIT[outcome])

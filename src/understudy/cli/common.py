@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from understudy.documents import loads_json
 from understudy.errors import DataError, OptionError
 
 Progress = Callable[[str, int, int], None]
@@ -22,7 +23,9 @@ GOES_ON = "what is done is kept: the same command goes on"
 FORMULA = "The analyst's own model, such as 'income ~ age + sex'; may be given again."
 seed = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 schema = click.option("--schema", type=FILE, help="A schema file with declared kinds.")
-quiet = click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+quiet = click.option(
+    "--quiet", is_flag=True, help="Say nothing but errors, and a verdict that is no pass."
+)
 as_json = click.option("--json", "json_file", type=FILE, help="Write JSON; - is standard output.")
 options = click.option(
     "-o",
@@ -35,10 +38,16 @@ options = click.option(
 
 def names(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
     """Split a list of names at its commas; a comma within a name is written twice."""
-    if not value:
+    if value is None:
         return ()
     parts = value.replace(",,", "\0").split(",")
-    return tuple(part.strip().replace("\0", ",") for part in parts if part.strip())
+    found = tuple(part.strip().replace("\0", ",") for part in parts if part.strip())
+    if not found:
+        raise OptionError(
+            f"{parameter.opts[0]}: there is no name in '{value}'",
+            hint=f"write {parameter.opts[0]} {parameter.metavar}, or leave it out",
+        )
+    return found
 
 
 def parse_options(given: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -63,8 +72,8 @@ def parse_options(given: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text)
-    except json.JSONDecodeError:
+        return loads_json(text)
+    except ValueError:
         return text
 
 
@@ -128,6 +137,17 @@ def say(text: str, *, quiet: bool = False) -> None:
         # not by click, which writes into the middle of a progress bar
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
+
+
+def say_verdict(text: str, *, passed: bool, quiet: bool, json_file: Path | None = None) -> None:
+    """Tell how it was decided; if all else is silent, only where it is no pass.
+
+    That line is the output then, unless JSON is.
+    """
+    if quiet and not passed and str(json_file) != "-":
+        click.echo(text)
+    else:
+        say(text, quiet=quiet and passed)
 
 
 def make_folder(path: Path) -> None:

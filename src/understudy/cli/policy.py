@@ -13,7 +13,7 @@ START = """\
 # fractions. The bounds below are a start, not a standard: set your own and say why.
 version = 1
 
-# These must have been measured; without a holdout they cannot be.
+# These must have a result, or the verdict is INCONCLUSIVE; without a holdout there is none.
 required = ["privacy.closest_record", "privacy.identical_matches"]
 
 [[rule]]
@@ -37,7 +37,7 @@ reason = "Triples of columns should be about as close to training as those of fr
 
 # [[rule]]
 # measure = "fidelity.bivariate"
-# by = "sex"                           # each level alone; needs --by sex
+# by = "sex"                           # each level alone, of 100 rows and more
 # ratio_to_reference = 1.5
 
 # maximum_epsilon = 1.0                # above the rules; for tables made with differential privacy

@@ -115,19 +115,21 @@ def command(
             tell=lambda text: common.say(f"warning: {text}", quiet=quiet),
         )
     if not quiet:
-        _show(decision, out)
+        _show(decision)
+    passed = decision.outcome == "PASS"
+    common.say_verdict(f"policy: {decision.outcome}", passed=passed, quiet=quiet)
+    if decision.folder is None:
+        why = decision.steward / "README.md"
+        common.say(f"{out} was not made; {why} says why", quiet=quiet)
+    else:
+        common.say(f"wrote {decision.folder}: to hand over", quiet=quiet)
+    common.say(f"wrote {decision.steward}: for the steward alone, do not share it", quiet=quiet)
     click.get_current_context().exit(decision.status)
 
 
-def _show(decision: "Decision", out: Path) -> None:
-    """Print the assessment, then say what was decided and what was written."""
+def _show(decision: "Decision") -> None:
+    """Print the assessment."""
     from understudy.assessment import cards
     from understudy.report import console
 
     console.show(decision.assessment.to_dict(), cards(), file=sys.stdout)
-    common.say(f"policy: {decision.outcome}")
-    if decision.folder is None:
-        common.say(f"{out} was not made; {decision.steward / 'README.md'} says why")
-    else:
-        common.say(f"wrote {decision.folder}: to hand over")
-    common.say(f"wrote {decision.steward}: for the steward alone, do not share it")

@@ -182,7 +182,7 @@ def _with_epsilon(asked: Any, method: str | None, epsilon: float, *, partial: bo
     from understudy.synthesizers import DEFAULT, SYNTHESIZERS
     from understudy.synthesizers.claims import can_claim
 
-    name = method or DEFAULT
+    name = DEFAULT if method is None else method
     if name in SYNTHESIZERS and not partial and not can_claim(SYNTHESIZERS[name]):
         others = [other for other, known in SYNTHESIZERS.items() if can_claim(known)]
         raise OptionError(
@@ -237,7 +237,7 @@ def _full(
     from understudy.synthesizers.margins import Margins
     from understudy.tables import Table
 
-    name = method or DEFAULT
+    name = DEFAULT if method is None else method
     common.only(options, name)
     own = options.get(name, {})
     made = synthesizer(name, seed=seed, progress=progress, constraints=constraints, **own)
@@ -278,7 +278,7 @@ def _partial(
     from understudy.synthesizers.partial import Replacement, all_but, default_method
     from understudy.tables import Table
 
-    name = method or default_method()
+    name = default_method() if method is None else method
     common.only(options, name)
     table = Table.of(train, schema)
     table = with_identifiers(table, all_constraints(table.schema, constraints))

@@ -56,11 +56,14 @@ def command(
         common.write_json(check.to_dict(), json_file)
     if str(json_file) != "-" and not quiet:
         _show(check)
+        click.echo(_last(check))
+    elif not check.equal:
+        common.say_verdict(_last(check), passed=False, quiet=True, json_file=json_file)
     click.get_current_context().exit(0 if check.equal else 1)
 
 
 def _show(check: "Check") -> None:
-    """Say what was read and what differs, most telling first, then the verdict."""
+    """Say what was read and what differs, most telling first."""
     for text in check.read:
         click.echo(f"  read {text}")
     for text in (*check.files, *check.notes):
@@ -70,13 +73,16 @@ def _show(check: "Check") -> None:
     hidden = len(check.findings) - SHOWN
     if hidden > 0:
         common.paragraph(f"… and {hidden:,} more (--json lists them)")
+
+
+def _last(check: "Check") -> str:
+    """Say whether all is equal, in one line."""
     how = "exactly" if check.tolerance == 0 else f"to a relative {check.tolerance:g}"
     count = len(check.result)
     compared = f"{count} finding{'s' if count != 1 else ''} compared {how}"
     if check.equal:
         apart = f"; largest relative difference {check.largest:.2g}" if check.largest else ""
-        click.echo(f"EQUAL: {compared}{apart}")
-        return
+        return f"EQUAL: {compared}{apart}"
     others = [
         f"{len(found)} {what}{'s' if len(found) != 1 else ''}"
         for found, what in (
@@ -88,4 +94,4 @@ def _show(check: "Check") -> None:
     ]
     places = {difference.where for difference in check.findings}
     others += [f"{len(places)} of {compared}"] if places else [f"none of {compared}"]
-    click.echo(f"DIFFERENT: {', '.join(others)}")
+    return f"DIFFERENT: {', '.join(others)}"

@@ -145,10 +145,12 @@ def compare(
     start = time.perf_counter()
     first = ring.comparison(next(iter(tables.values())), options, progress)
     is_fresh, checked, _ = check_holdout(first)
-    assessments, order = {}, {}
+    assessments, order, doubts = {}, {}, list[str]()
     for number, (name, table) in enumerate(tables.items(), start=1):
         step = _numbered(progress, f"candidate {number} of {len(tables)}")
-        comparison = ring.comparison(table, options, step, how_made(markers_of(candidates[name])))
+        markers, unsure = markers_of(candidates[name])
+        doubts += unsure
+        comparison = ring.comparison(table, options, step, how_made(markers))
         findings, seconds = measure_all(comparison, chosen, fresh=is_fresh)
         told = {**provenance(comparison), **checked, "seconds": seconds}
         assessments[name] = Assessment(tuple(findings), told)
@@ -172,7 +174,7 @@ def compare(
         placed,
         {
             **shared,
-            "notes": [] if placed else [NO_PLANE],
+            "notes": [*([] if placed else [NO_PLANE]), *doubts],
             "seconds": {"all together": round(time.perf_counter() - start, 3)},
         },
     )

@@ -10,7 +10,21 @@ A policy is a TOML file of tables, not of expressions::
 """
 
 from understudy.policy.junit import to_junit
-from understudy.policy.reading import loads, read
+from understudy.policy.measured import chosen_measures, level_columns
+from understudy.policy.reading import loads, read, text_of
 from understudy.policy.rules import EXIT, Outcome, Policy, Rule, Verdict, worst
 
-__all__ = ["EXIT", "Outcome", "Policy", "Rule", "Verdict", "loads", "read", "to_junit", "worst"]
+__all__ = [
+    "EXIT",
+    "Outcome",
+    "Policy",
+    "Rule",
+    "Verdict",
+    "chosen_measures",
+    "level_columns",
+    "loads",
+    "read",
+    "text_of",
+    "to_junit",
+    "worst",
+]

@@ -1,11 +1,11 @@
 """Policies as TOML; whatever is unknown or impossible is an error with its line."""
 
-import math
-import tomllib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from understudy.documents import loads_toml, read_text
 from understudy.errors import OptionError
 from understudy.measures import Measure
 from understudy.policy.rules import Policy, Rule
@@ -16,17 +16,19 @@ KEYS = ("measure", "part", "by", *BOUNDS, "reason")
 TOP = ("version", "required", "maximum_epsilon", "rule")
 VERSION = 1
 SHARES = ("fraction", "AUC")
+HINT = "give a TOML file, such as understudy policy init writes"
+LARGEST = 1 << 22  # bytes
+ODD = re.compile(r"=\s*[+-]?(?:nan|inf|\d{31,})\b")  # numbers that no rule may have
 
 
 def read(path: Path, measures: Mapping[str, Measure] | None = None) -> Policy:
     """Read a policy file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise OptionError(
-            f"{path}: cannot be read as a policy ({error})", hint="give a TOML file"
-        ) from error
-    return loads(text, name=str(path), measures=measures)
+    return loads(text_of(path), name=str(path), measures=measures)
+
+
+def text_of(path: Path) -> str:
+    """Give the text of a policy file."""
+    return read_text(path, "policy", HINT, largest=LARGEST)
 
 
 def loads(
@@ -49,9 +51,13 @@ def loads(
     0.52
     """
     try:
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise OptionError(f"{name}: {error}", hint="check the quotes and brackets there") from error
+        data = loads_toml(text)
+    except ValueError as error:
+        odd = ODD.search(text)
+        place = "" if odd is None else f"line {text[: odd.end()].count(chr(10)) + 1}: "
+        raise OptionError(
+            f"{name}: {place}{error}", hint="check the quotes, brackets and numbers there"
+        ) from error
     lines = text.splitlines()
     _known(data, TOP, f"{name}: line {{}}", lines, 0)
     version = data.get("version", VERSION)
@@ -148,10 +154,8 @@ def _check_bound(
 
 
 def _number(value: Any, key: str, place: str) -> None:
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    if not plain or not (abs(value) < 1e300 and math.isfinite(value)):
-        shown = value if not isinstance(value, int) or abs(value) < 10**30 else "a huge number"
-        raise OptionError(f"{place}: {key} = {shown!r} is no number", hint="write a number")
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise OptionError(f"{place}: {key} = {value!r} is no number", hint="write a number")
 
 
 def _known(

@@ -106,11 +106,8 @@ class Rule:
 
     def judge(self, finding: Mapping[str, Any] | None) -> Verdict:
         """Decide by the interval of a finding; of several levels, by the worst."""
-        if finding is None:
-            return self._undecided("it was not measured")
-        if finding["status"] != "ok":
-            status = finding["status"].replace("_", " ")
-            return self._undecided(f"it is {status}: {finding.get('note', '')}".strip())
+        if finding is None or finding["status"] != "ok":
+            return self._undecided(_lacking(finding))
         if self.by is not None:
             return self._judge_levels(finding, f"{self.by} = ")
         if self.part is None:
@@ -177,29 +174,43 @@ class Policy:
     required: tuple[str, ...] = ()
     maximum_epsilon: float | None = None
 
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures that it names."""
+        return tuple(dict.fromkeys([*self.required, *(rule.measure for rule in self.rules)]))
+
     def judge(
         self, findings: Iterable[Mapping[str, Any]], provenance: Mapping[str, Any] | None = None
     ) -> list[Verdict]:
-        """Decide every rule; a required measure that is not there is a failure."""
+        """Decide every rule; a required measure without a result is undecided, and so no pass."""
         by_name = {finding["measure"]: finding for finding in findings}
         made = []
         for name in self.required:
-            status = by_name.get(name, {}).get("status", "not measured")
-            outcome: Outcome = "PASS" if status == "ok" else "FAIL"
-            why = "it was measured" if status == "ok" else f"it is {status.replace('_', ' ')}"
-            made.append(Verdict(f"{name} is required", outcome, name, why))
+            lacking = _lacking(by_name.get(name))
+            outcome: Outcome = "INCONCLUSIVE" if lacking else "PASS"
+            made.append(Verdict(f"{name} is required", outcome, name, lacking or "it was measured"))
         if self.maximum_epsilon is not None:
             made.append(_judge_epsilon(self.maximum_epsilon, provenance or {}))
         made += [rule.judge(by_name.get(rule.measure)) for rule in self.rules]
         return [v.advised(by_name.get(v.measure), provenance or {}) for v in made]
 
 
+def _lacking(finding: Mapping[str, Any] | None) -> str:
+    """Say why a measure has no result; nothing, if it has one."""
+    if finding is None:
+        return "it was not measured"
+    if finding["status"] == "ok":
+        return ""
+    return f"it is {finding['status'].replace('_', ' ')}: {finding.get('note', '')}".strip()
+
+
 def _judge_epsilon(maximum: float, provenance: Mapping[str, Any]) -> Verdict:
     """Decide what the release says it spent; no word about it is not a pass."""
     rule, spent = f"epsilon: at most {maximum:g}", provenance.get("epsilon_spent")
     if not _is_number(spent) or spent < 0:
+        doubts = [doubt.removeprefix("synthetic: ") for doubt in provenance.get("doubts", ())]
         why = "nothing says that the table was made with differential privacy"
-        return Verdict(rule, "INCONCLUSIVE", EPSILON, why)
+        return Verdict(rule, "INCONCLUSIVE", EPSILON, " ".join(doubts) or why)
     return Verdict(rule, "PASS" if spent <= maximum else "FAIL", EPSILON, f"{spent:g} was spent")
 
 

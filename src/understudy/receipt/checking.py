@@ -174,7 +174,7 @@ def _place(entry: Entry, role: str, folder: Path) -> Path:
         raise DataError(f"{role}: what was assessed was no file", hint=f"give it (--{role})")
     seen = Path(os.path.normpath(folder.absolute() / path))
     for place in (seen, folder.absolute() / seen.name, Path(absolute)):
-        if place.is_file():
+        if os.path.isfile(place):  # no error, whatever is written there
             return place
     raise DataError(
         f"{role}: there is no file {absolute} any more", hint=f"say where it is now (--{role})"

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, isfinite
 from typing import Any
 
 COMPARED = (
@@ -134,14 +134,14 @@ def _leaves(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 
 
 def relative(before: Any, now: Any) -> float:
-    """Say how far two numbers are apart; whatever else differs is infinitely apart.
+    """Say how far two finite numbers are apart; whatever else differs is infinitely apart.
 
     Examples
     --------
-    >>> relative(1.0, 0.5), relative(None, 0.5)
-    (0.5, inf)
+    >>> relative(1.0, 0.5), relative(None, 0.5), relative(float("nan"), 0.5)
+    (0.5, inf, inf)
     """
     numbers = [v for v in (before, now) if isinstance(v, int | float) and not isinstance(v, bool)]
-    if len(numbers) < 2:
+    if len(numbers) < 2 or not all(map(isfinite, numbers)):
         return inf
     return float(abs(before - now) / max(abs(before), abs(now)))

@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from understudy.assessment import Assessment
+from understudy.documents import check_form, read_json
 from understudy.errors import DataError
+from understudy.measures import MEASURES
 from understudy.schema import Schema, dumps
 from understudy.tables import Table, write_text
 
 VERSION = 1
+KEY_BYTES = 32
 KEEP = (
     "For the steward alone: the key below lets its holder confirm a guessed table, and the paths "
     "lead to real data. Do not share this file."
@@ -26,19 +29,37 @@ KEEP = (
 HINT = "give a file written by understudy assess --receipt or understudy release"
 ROLES = ("train", "synthetic", "holdout")
 
-NEEDED: dict[str, type | tuple[type, ...]] = {
-    "understudy": str,
-    "python": str,
-    "libraries": dict,
-    "seed": int,
-    "options": dict,
-    "keys": list,
-    "sensitive": list,
-    "target": (str, type(None)),
-    "aligned": bool,
-    "train": dict,
-    "synthetic": list,
-    "holdout": (dict, type(None)),
+TEXT = (str, None)
+TABLE = {"hash": str}
+FORM = {
+    "key": str,
+    "files": {role: [{"path": TEXT, "absolute": TEXT, "bytes": TEXT}] for role in ROLES},
+    "machine": str,
+    "schema": str,
+    "policy": TEXT,
+    "assessment": {
+        "findings": [{"measure": str}],
+        "verdicts": [{"rule?": str, "outcome?": str}],
+        "provenance": {
+            "understudy": str,
+            "python": str,
+            "libraries": {str: str},
+            "seed": int,
+            "options": {str: {str: object}},
+            "keys": [str],
+            "sensitive": [str],
+            "target": TEXT,
+            "aligned": bool,
+            "train": TABLE,
+            "synthetic": [TABLE],
+            "holdout": (TABLE, None),
+            "notes": [str],
+            "warnings": [str],
+            "by?": [str],
+            "formula?": [str],
+            "fit?": str,
+        },
+    },
 }
 
 Entry = Mapping[str, str | None]
@@ -125,8 +146,8 @@ def of(
 def read(path: str | Path) -> Receipt:
     """Read a receipt; what is none, cut off or of another version is an error that says so."""
     path = Path(path)
+    data = read_json(path, "receipt", HINT)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(data, dict) or "understudy_receipt" not in data:
             raise ValueError("it is of another kind")
         if data["understudy_receipt"] != VERSION:
@@ -135,37 +156,34 @@ def read(path: str | Path) -> Receipt:
                 hint=f"this program reads version {VERSION}",
             )
         return _checked(data)
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such receipt", hint="check the path") from error
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}", hint=HINT) from error
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-        raise DataError(f"{path}: this is not a whole receipt ({reason})", hint=HINT) from error
+    except ValueError as error:
+        raise DataError(f"{path}: this is not a whole receipt ({error})", hint=HINT) from error
 
 
 def _checked(data: Mapping[str, Any]) -> Receipt:
     """Refuse a receipt in which something is missing or of the wrong form."""
+    check_form(data, FORM)
     assessment = data["assessment"]
-    if not len(Assessment.from_dict(assessment)):
+    try:
+        measured = [finding.measure for finding in Assessment.from_dict(assessment)]
+    except DataError as error:
+        raise ValueError(error.message) from error
+    if not measured:
         raise ValueError("it holds no findings")
-    for name, kind in NEEDED.items():
-        if not isinstance(assessment["provenance"][name], kind):
-            raise ValueError(f"{name} has the wrong form")
-    files = {role: [dict(entry) for entry in data["files"][role]] for role in ROLES}
-    for role, entries in files.items():
-        hashes = [table["hash"] for table in listed(assessment["provenance"][role])]
+    for name in measured:
+        if name not in MEASURES or measured.count(name) > 1:
+            raise ValueError(f"'{name}' is no measure, or stands twice")
+    if assessment["provenance"]["seed"] < 0:
+        raise ValueError("seed is below 0")
+    for role in ROLES:
+        entries, hashes = data["files"][role], listed(assessment["provenance"][role])
         if len(hashes) != len(entries):
             raise ValueError(f"{len(entries)} files of {role}, {len(hashes)} hashes")
-    text, policy = str(data["schema"]), data["policy"]
-    return Receipt(
-        bytes.fromhex(data["key"]),
-        files,
-        text,
-        None if policy is None else str(policy),
-        str(data["machine"]),
-        assessment,
-    )
+    key = bytes.fromhex(data["key"])
+    if len(key) != KEY_BYTES:
+        raise ValueError("its key is cut off")
+    files = {role: data["files"][role] for role in ROLES}
+    return Receipt(key, files, data["schema"], data["policy"], data["machine"], assessment)
 
 
 def listed(tables: Any) -> list[Any]:

@@ -1,16 +1,14 @@
 """What is asked of a release, refused before any work is done if it cannot be."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from understudy import policy as policies
-from understudy.advisor import ALL, AUTO, as_names
+from understudy.advisor import ALL, AUTO
 from understudy.comparison import compare_tables
 from understudy.errors import OptionError
-from understudy.measures import MEASURES, choose
 from understudy.measures.utility.estimates import check_formulas
 from understudy.running import SMALLEST, check_options, subgroups
 from understudy.schema import Schema, dumps, near
@@ -18,7 +16,7 @@ from understudy.schema import read as read_schema
 from understudy.synthesizers import SYNTHESIZERS, synthesizer
 from understudy.tables import FORMATS, check_writable
 
-ROLES = ("keys", "sensitive", "target", "formula", "fit")
+FEWEST = 30  # rows on either side of the split
 EXTENSIONS = {".txt": ".csv", ".xls": ".xlsx"}
 
 
@@ -41,23 +39,18 @@ def check_method(
             raise OptionError(f"{name} = {number}", hint="use at least 1")
 
 
-def chosen_measures(
-    wanted: Iterable[str] | None, rules: policies.Policy, **given: str | Sequence[str] | None
-) -> list[str]:
-    """Choose what the policy names and what is wanted, or whatever needs no more than is given."""
-    named = {*rules.required, *(rule.measure for rule in rules.rules)}
-    missing = {role for role in ROLES if not given.get(role)}
-    chosen = (
-        [name for name, measure in MEASURES.items() if not missing & set(measure.card.needs)]
-        if wanted is None
-        else choose(wanted)
-    )
-    return [name for name in MEASURES if name in named or name in chosen]
-
-
-def level_columns(by: str | Sequence[str] | None, rules: policies.Policy) -> list[str]:
-    """Name the columns whose levels are measured: those asked for, and those of the rules."""
-    return list(dict.fromkeys([*as_names(by or ()), *(rule.by for rule in rules.rules if rule.by)]))
+def check_sizes(learn: int, control: int) -> None:
+    """Refuse a split that leaves too few rows to learn from, or to judge by."""
+    for rows, words in (
+        (learn, "{} to learn from: too few"),
+        (control, "a control of {}: too few to judge by"),
+    ):
+        if rows < FEWEST:
+            some = words.format("1 row" if rows == 1 else f"{rows:,} rows")
+            raise OptionError(
+                f"{some}, {FEWEST} at least",
+                hint="set --holdout-share nearer to 0.5, or give more rows or smaller groups",
+            )
 
 
 def schema_text(schema: Any) -> str | None:

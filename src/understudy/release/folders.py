@@ -3,7 +3,7 @@
 import itertools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -108,8 +108,13 @@ def put_in_place(folder: Path, to: Path) -> None:
         ) from error
 
 
-def copy_whole(source: Path, to: Path) -> None:
-    """Copy a folder; the copy appears when it is whole. A half copy left by a kill is removed."""
+def copy_whole(
+    source: Path, to: Path, names: Collection[str], check: Callable[[Path], object]
+) -> None:
+    """Copy these files of a folder; the copy appears when it is whole and was checked.
+
+    A half copy left by a kill is removed.
+    """
     place = unfinished(to)
     _check_way(place)
     try:
@@ -117,7 +122,13 @@ def copy_whole(source: Path, to: Path) -> None:
         place.mkdir()
         (place / MARK).touch()
         # as new files: those of the source are for their owner alone
-        shutil.copytree(source, place / to.name, copy_function=shutil.copyfile)
+        shutil.copytree(
+            source,
+            place / to.name,
+            ignore=lambda folder, found: set(found) - set(names),
+            copy_function=shutil.copyfile,
+        )
+        check(place / to.name)
         put_in_place(place / to.name, to)
     except OSError as error:
         reason = error.strerror or "some files cannot be copied"

@@ -1,6 +1,5 @@
 """release(): from a real table to a folder that may be handed over, or to the reasons why not."""
 
-import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,11 +11,13 @@ from understudy import policy as policies
 from understudy.advisor import as_names
 from understudy.assessment import Assessment
 from understudy.comparison import Progress, silent
+from understudy.documents import loads_json
 from understudy.errors import OptionError, UnderstudyError
 from understudy.measures import MEASURES
 from understudy.measures.utility.estimates import as_formulas
 from understudy.release import asked, folders, stages
 from understudy.release import plan as plans
+from understudy.release.record import Record
 from understudy.release.stages import Work
 from understudy.schema import infer, loads
 from understudy.synthesizers import DEFAULT
@@ -81,7 +82,7 @@ def release(
     method, rows, replicates : optional
         How the table is made; as many rows as the model learns from if no number is given.
     holdout_share : float
-        The share of real rows that the model never sees: the control.
+        The share of real rows that the model never sees: the control. Either side has 30 at least.
     group : name of a column, optional
         Rows with one value of it (a person, a household) stay in one part.
     target, keys, sensitive, by : names of columns
@@ -116,13 +117,14 @@ def release(
     """
     out = Path(out)
     steward = folders.beside(out, steward_out)
-    rules = policies.read(Path(policy), MEASURES)
+    text = policies.text_of(Path(policy))
+    rules = policies.loads(text, name=str(policy), measures=MEASURES)
     given = {name: dict(values) for name, values in (options or {}).items()}
     asked.check_method(method, given, rows, replicates)
     taken = take_in(real, "real table")
     formulas = as_formulas(formula)
     wanted = {
-        "policy": Path(policy).read_text(encoding="utf-8"),
+        "policy": text,
         "method": method,
         "rows": rows,
         "replicates": replicates,
@@ -131,8 +133,8 @@ def release(
         "target": target,
         "keys": list(as_names(keys)),
         "sensitive": list(as_names(sensitive)),
-        "by": asked.level_columns(by, rules),
-        "measures": asked.chosen_measures(
+        "by": policies.level_columns(by, rules),
+        "measures": policies.chosen_measures(
             measures, rules, target=target, formula=formulas, keys=keys, sensitive=sensitive
         ),
         "options": given,
@@ -161,10 +163,9 @@ def release(
                 del taken  # from here on the halves are read from their files
                 stages.synthesize(work, progress, ledger, tell)
                 stages.judge(work, progress)
-                folders.tidy(unfinished)
                 folders.for_owner(unfinished)
             folders.put_in_place(unfinished, steward)
-        return _hand_over(steward, out, allow_inconclusive)
+        return _hand_over(Record(steward, bytes.fromhex(plan["key"])), out, allow_inconclusive)
 
 
 def _check_same(plan: Mapping[str, Any], there: Mapping[str, Any], folder: Path, hint: str) -> None:
@@ -181,6 +182,7 @@ def _begin(folder: Path, plan: Mapping[str, Any], taken: Taken, real: Any) -> Wo
         taken, holdout=plan["holdout_share"], seed=plan["seed"], stratify=None, group=plan["group"]
     )
     train, holdout = taken.frame.filter(~chosen), taken.frame.filter(chosen)
+    asked.check_sizes(train.height, holdout.height)
     work = Work(folder, plan, infer(train) if plan["schema"] is None else loads(plan["schema"]))
     if claimed(work.synthesizer().method) is not None:
         refuse_typed_by_rows(real, work.schema)
@@ -188,7 +190,9 @@ def _begin(folder: Path, plan: Mapping[str, Any], taken: Taken, real: Any) -> Wo
     asked.check_levels(plan, work.schema, train, holdout)
     folders.make(folder)
     folders.tidy(folder)
-    plans.write(plan, folder)
+    if not work.record.holds(folder / plans.FILE):
+        plans.write(plan, folder)
+        work.record.add([folder / plans.FILE])
     stages.split(work, train, holdout)
     return work
 
@@ -204,12 +208,13 @@ def _nothing_in_vain(folder: Path) -> Iterator[None]:
         raise
 
 
-def _hand_over(steward: Path, out: Path, allow_inconclusive: bool) -> Decision:
-    """Copy the candidate to the folder to hand over, if it may be."""
-    candidate = steward / stages.CANDIDATE
-    outcome = json.loads((candidate / stages.VERDICT).read_text(encoding="utf-8"))["outcome"]
-    data = json.loads((candidate / "assessment.json").read_text(encoding="utf-8"))
+def _hand_over(record: Record, out: Path, allow_inconclusive: bool) -> Decision:
+    """Copy the candidate to the folder to hand over, if it may be and is as it was judged."""
+    candidate = record.folder / stages.CANDIDATE
+    names = record.check(candidate)
+    outcome = loads_json((candidate / stages.VERDICT).read_bytes())["outcome"]
+    data = loads_json((candidate / "assessment.json").read_bytes())
     passes = outcome == "PASS" or (outcome == "INCONCLUSIVE" and allow_inconclusive)
     if passes:
-        folders.copy_whole(candidate, out)
-    return Decision(outcome, Assessment.from_dict(data), out if passes else None, steward)
+        folders.copy_whole(candidate, out, names, lambda copy: record.check(candidate, copy))
+    return Decision(outcome, Assessment.from_dict(data), out if passes else None, record.folder)

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from understudy.documents import check_form, read_json
 from understudy.errors import DataError, OptionError
 from understudy.provenance import versions
 from understudy.release.folders import HALF
@@ -72,11 +73,12 @@ def read(folder: Path) -> dict[str, Any] | None:
     if folder.is_dir() and all(entry.name.startswith(HALF) for entry in folder.iterdir()):
         return None
     try:
-        plan = dict(json.loads((folder / FILE).read_text(encoding="utf-8")))
-        if plan["understudy_release"] != VERSION:
-            raise ValueError(f"it is of version {plan['understudy_release']}")
-        plan["key"], plan["seed"] = bytes.fromhex(plan["key"]).hex(), int(plan["seed"])
-    except (OSError, ValueError, LookupError, TypeError) as error:
+        plan: dict[str, Any] = read_json(folder / FILE, "plan", "")
+        check_form(plan, {"understudy_release": int, "key": str, "seed": int})
+        if plan["understudy_release"] != VERSION or plan["seed"] < 0:
+            raise ValueError(f"version {plan['understudy_release']}, seed {plan['seed']}")
+        bytes.fromhex(plan["key"])
+    except (DataError, ValueError) as error:
         raise DataError(
             f"{folder} is there, but is no release of this version",
             hint="move it away, or name another folder (--out)",

@@ -14,7 +14,9 @@ from understudy import receipt
 from understudy.assessment import Assessment, assess
 from understudy.comparison import Progress, silent
 from understudy.measures import MEASURES
-from understudy.release import words
+from understudy.release import folders, words
+from understudy.release.record import FILE as RECORD
+from understudy.release.record import Record
 from understudy.schema import Schema
 from understudy.synthesizers import SYNTHESIZERS, load, synthesizer
 from understudy.synthesizers.base import Synthesizer, warn
@@ -24,7 +26,7 @@ from understudy.synthesizers.readme import readme
 from understudy.tables import (
     Table,
     WholeFiles,
-    read_marker,
+    believed_marker,
     write_batches,
     write_file,
     write_text,
@@ -42,6 +44,11 @@ class Work:
     folder: Path
     plan: Mapping[str, Any]
     schema: Schema
+
+    @property
+    def record(self) -> Record:
+        """The digests of the files made."""
+        return Record(self.folder, bytes.fromhex(self.plan["key"]))
 
     @property
     def train(self) -> Path:
@@ -92,11 +99,12 @@ class Work:
 
 def split(work: Work, train: pl.DataFrame, holdout: pl.DataFrame) -> None:
     """Write the two parts of the real table."""
-    if work.train.is_file() and work.holdout.is_file():
+    if work.record.holds(work.train, work.holdout):
         return
     with WholeFiles() as files:
         for frame, path in ((train, work.train), (holdout, work.holdout)):
             write_batches([frame], files.add(path), like=path)
+    work.record.add([work.train, work.holdout])
 
 
 def synthesize(
@@ -106,8 +114,8 @@ def synthesize(
     tell: Callable[[str], None] = warn,
 ) -> None:
     """Fit the method to the training part, and write the model and the synthetic files."""
-    wanted = (work.model, *work.synthetic, work.note)
-    if all(path.is_file() for path in wanted if path is not None):
+    wanted = [path for path in (work.model, *work.synthetic, work.note) if path is not None]
+    if work.record.holds(*wanted):
         return
     train, _ = work.tables()
     work.candidate.mkdir(exist_ok=True)
@@ -118,13 +126,14 @@ def synthesize(
     made.fit(train, ledger=ledger)
     release = Release.of_rows(made, work.plan["rows"], train=train)
     release.write(work.synthetic, note=work.note, save=work.model)
+    work.record.add(wanted)
     for text in (*made.notes_, *getattr(made.method, "notes_", ())):
         tell(text)
 
 
 def judge(work: Work, progress: Progress) -> None:
     """Assess the candidate and decide every rule; the verdict is written last."""
-    if (work.candidate / VERDICT).is_file():
+    if work.record.holds(work.candidate / VERDICT):
         return
     plan = work.plan
     rules = policies.loads(plan["policy"], measures=MEASURES)
@@ -152,6 +161,9 @@ def judge(work: Work, progress: Progress) -> None:
     write_text(policies.to_junit(verdicts), work.candidate / "junit.xml")
     told = {"outcome": outcome, "verdicts": [dict(v) for v in result.verdicts]}
     write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", work.candidate / VERDICT)
+    folders.tidy(work.folder)
+    made = (path for path in work.folder.rglob("*") if path.is_file() and path.name != RECORD)
+    work.record.add(made)
 
 
 def _without_places(result: Assessment, folder: Path) -> Assessment:
@@ -186,20 +198,25 @@ def _write_candidate(work: Work, result: Assessment, outcome: str) -> None:
     shared = dataclasses.replace(result, provenance={**result.provenance, "seed": None})
     shared.to_json(work.candidate / "assessment.json")
     shared.to_html(work.candidate / "report.html", title="Release of a synthetic table")
-    marker = read_marker(work.synthetic[0])
-    if marker is None:
-        raise RuntimeError("a synthetic file without a marker")
+    told = [believed_marker(path)[0] for path in work.synthetic]
+    markers = [marker for marker in told if marker is not None]
+    if len(markers) < len(told):
+        raise RuntimeError("a synthetic file without a marker of its rows")
     names = tuple(path.name for path in work.synthetic)
     marker = dataclasses.replace(
-        marker, files=names, replicate=1 if len(names) == 1 else None, replicates=len(names)
+        markers[0],
+        files=names,
+        digests=tuple(m.digest_of(path) for m, path in zip(markers, work.synthetic, strict=True)),
+        replicate=1 if len(names) == 1 else None,
     )
     made = work.synthesizer()
     spending = () if marker.epsilon is None else load(work.model).spending_ or ()
-    told = readme(marker, made.method.card, proper=made.is_proper, spending=spending)
-    text = words.handover(told, outcome, result.verdicts, epsilon=marker.epsilon, **_rows(result))
-    for path in (work.note, work.candidate / "README.md"):
-        if path is not None:
-            write_text(text, path)
+    text = readme(marker, made.method.card, proper=made.is_proper, spending=spending)
+    text = words.handover(text, outcome, result.verdicts, epsilon=marker.epsilon, **_rows(result))
+    write_text(text, work.candidate / "README.md")
+    if work.note is not None:
+        work.record.expect(work.note, text)
+        write_text(text, work.note)
 
 
 def _rows(result: Assessment) -> dict[str, int]:

@@ -37,7 +37,7 @@ Real rows, a seed and a key are in this folder: it must not leave the house.
 - `candidate/`: the synthetic table that was judged, with its report and verdict{copied}.
 - `register.parquet`: single records at risk; `report.html`: the report with them.
 - `receipt.json`: `understudy verify receipt.json` repeats the assessment and says what differs.
-- `plan.json`: what was asked for, with the seed.
+- `plan.json`: what was asked for, with the seed; `files.json`: keyed digests of all files made.
 """
 TRIES = """\
 Trying methods and seeds until a gate opens makes its verdict worthless: each try is one more chance

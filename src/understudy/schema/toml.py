@@ -1,14 +1,15 @@
 """Schemas as TOML: written with the reasons, edited by people, read with care."""
 
-import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import tomlkit
 
-from understudy.errors import SchemaError
+from understudy.documents import loads_toml, read_text
+from understudy.errors import DataError, SchemaError
 from understudy.schema.columns import FACTS, Column, Schema, near
 
 VERSION = 1
@@ -97,9 +98,11 @@ def _bound_to_plain(bound: float, column: Column) -> float | int | str:
 def loads(text: str, *, name: str = "schema") -> Schema:
     """Read a schema from TOML; whatever is unknown or impossible is an error that says where."""
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SchemaError(f"{name}: {error}", hint="check the quotes and brackets there") from error
+        data = loads_toml(text)
+    except ValueError as error:
+        raise SchemaError(
+            f"{name}: {error}", hint="check the quotes, brackets and numbers there"
+        ) from error
     unknown = set(data) - set(TOP)
     if unknown:
         raise SchemaError(f"{name}: unknown key '{min(unknown)}'", hint=near(min(unknown), TOP))
@@ -174,6 +177,7 @@ def _from_plain(entry: Any, file: str) -> Column:
                 raise TypeError(f"predictors = {facts['predictors']!r}")
             facts["predictors"] = tuple(facts["predictors"])
         facts["inferred"] = frozenset(facts.get("inferred", ()))
+        _check_moments(facts)
         return Column(**facts)
     except SchemaError as error:
         message = error.message.removeprefix("schema: ")
@@ -183,6 +187,20 @@ def _from_plain(entry: Any, file: str) -> Column:
             f"{file}: column '{name}' has a value of the wrong form ({error})",
             hint='bounds = [low, high], levels = ["a", "b"], decimals = 2',
         ) from error
+
+
+def _check_moments(facts: Mapping[str, Any]) -> None:
+    """Refuse a format or zone that no moment can be written in, and bounds off the calendar."""
+    sample = pl.Series([datetime(2000, 1, 31, 13, 30)])
+    try:
+        sample.dt.to_string(facts.get("format") or "%Y")
+        sample.dt.replace_time_zone(facts.get("time_zone") or "UTC")
+        for bound in facts.get("bounds", ()) if facts["kind"] == "date" else ():
+            EPOCH + timedelta(microseconds=bound)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(str(error).splitlines()[0]) from error
+    except OverflowError as error:
+        raise ValueError("bounds of a date lie between the years 1 and 9999") from error
 
 
 def _bound_from_plain(bound: Any) -> float:
@@ -198,15 +216,15 @@ def _bound_from_plain(bound: Any) -> float:
 def _text(level: Any) -> str:
     if isinstance(level, bool):
         return str(level).lower()
+    if isinstance(level, list | dict):
+        raise TypeError(f"a level of {level!r}")
     return str(level)
 
 
 def read(path: Path) -> Schema:
     """Read a schema file."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SchemaError(
-            f"{path}: cannot be read as a schema ({error})", hint="give a TOML file"
-        ) from error
+        text = read_text(path, "schema", "give a TOML file")
+    except DataError as error:
+        raise SchemaError(error.message, hint=error.hint) from error
     return loads(text, name=str(path))

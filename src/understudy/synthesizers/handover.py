@@ -14,7 +14,16 @@ from understudy.synthesizers.given import given_condition
 from understudy.synthesizers.margins import Margins
 from understudy.synthesizers.partial import Replacement
 from understudy.synthesizers.readme import readme
-from understudy.tables import Marker, Table, WholeFiles, format_of, sidecar, write_batches
+from understudy.tables import (
+    Marker,
+    RowDigest,
+    Table,
+    WholeFiles,
+    digest_file,
+    format_of,
+    sidecar,
+    write_batches,
+)
 from understudy.tables.markers import KEY, read_note
 
 
@@ -93,6 +102,7 @@ class Release:
                 hint="draw one file from the model, or fit again from the real table",
             )
         marker, method = replace(self.marker, replicates=len(outputs)), self.made.method
+        digests: list[str] = []
         with WholeFiles() as files:
             if save is not None:
                 self.made.write(files.add(save))
@@ -101,11 +111,12 @@ class Release:
                 # a replacement is fitted when its first batch is asked for
                 models = tuple(getattr(method, "methods_", ()))
                 marker = replace(marker, proper=self.made.is_proper, models=models)
-                inside = replace(marker, replicate=number + 1).to_json()
-                write_batches(batches, files.add(path), like=path, metadata={KEY: inside})
+                inside = replace(marker, replicate=number + 1)
+                digests.append(_write(batches, files.add(path), path, inside))
             if note is not None:
                 names = tuple(path.name for path in outputs)
-                marker = replace(marker, replicate=1 if len(names) == 1 else None, files=names)
+                marker = replace(marker, replicate=1 if len(names) == 1 else None)
+                marker = replace(marker, files=names, digests=tuple(digests))
                 text = readme(
                     marker,
                     method.card,
@@ -114,6 +125,18 @@ class Release:
                     spending=self.made.spending_ or (),
                 )
                 files.add(note).write_text(text, encoding="utf-8")
+
+
+def _write(batches: Iterable[pl.DataFrame], file: Path, like: Path, marker: Marker) -> str:
+    """Write the rows of one file, and its marker inside if it can have one; give their digest."""
+    made = RowDigest()
+
+    def inside() -> dict[str, str]:
+        return {KEY: replace(marker, digests=(made.text,)).to_json()}
+
+    write_batches(made.over(batches), file, like=like, metadata=inside)
+    # an Excel file keeps fewer digits than a number has: what counts is what is read again
+    return digest_file(file) if format_of(like) == "excel" else made.text
 
 
 def note_for(out: Path) -> Path | None:

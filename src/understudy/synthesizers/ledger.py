@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from understudy.documents import check_form, read_json
 from understudy.engines import MemorySource
 from understudy.errors import DataError, OptionError
 from understudy.synthesizers.budget import NEIGHBOURS, ROUNDING, Step, check_epsilon
@@ -34,6 +35,19 @@ NOT_SPENT = "nothing was spent"
 SPENT = "the fit stays in it as begun, and counts"
 WAIT = 30.0
 KEY_BYTES = 32
+STEP = {"what": str, "mechanism": str, "epsilon": float, "sensitivity": float, "scale": float}
+FORM = {
+    "key": str,
+    "limit": (float, None),
+    "spent": float,
+    "entries": [
+        {
+            **dict.fromkeys(("identity", "date", "table", "method", "state"), str),
+            "epsilon": float,
+            "steps": [STEP],
+        }
+    ],
+}
 
 
 @dataclass(frozen=True)
@@ -57,8 +71,6 @@ class Entry:
         """Read plain values."""
         steps = tuple(Step.from_dict(step) for step in document["steps"])
         made = cls(**{**document, "steps": steps})
-        if not all(isinstance(text, str) for text in (made.table, made.method, made.state)):
-            raise ValueError("an entry has the wrong form")
         return dataclasses.replace(made, epsilon=check_epsilon(made.epsilon))
 
 
@@ -119,12 +131,13 @@ class Ledger:
 
 def read(path: Path) -> Ledger:
     """Read a ledger; what is none, cut off or of another version is an error that says so."""
+    data = read_json(path, "ledger", HINT)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(data, dict) or "understudy_ledger" not in data:
             raise ValueError("it is of another kind")
         if data["understudy_ledger"] != VERSION:
             raise ValueError(f"version {data['understudy_ledger']}, not {VERSION}")
+        check_form(data, FORM)
         limit = data["limit"]
         made = Ledger(
             bytes.fromhex(data["key"]),
@@ -136,13 +149,10 @@ def read(path: Path) -> Ledger:
         if not math.isclose(made.spent, data["spent"], rel_tol=ROUNDING):
             raise ValueError("its entries do not add up to what it says was spent")
         return made
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such ledger", hint="check the path") from error
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}", hint=HINT) from error
-    except (ValueError, LookupError, TypeError, AttributeError, OptionError) as error:
-        reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else error.args[0]
-        raise DataError(f"{path}: this is not a whole ledger ({reason})", hint=HINT) from error
+    except (ValueError, TypeError, OverflowError, OptionError) as error:
+        raise DataError(
+            f"{path}: this is not a whole ledger ({error.args[0]})", hint=HINT
+        ) from error
 
 
 @contextmanager

@@ -1,10 +1,11 @@
 """Tables: read, write, convert, split."""
 
 from understudy.tables.conditions import Condition
+from understudy.tables.digests import RowDigest, digest_file
 from understudy.tables.files import FORMATS, format_of, read_file
 from understudy.tables.formulas import without_formulas
 from understudy.tables.frames import Taken, free_name, take_in, typed_by_rows
-from understudy.tables.markers import Marker, read_marker, sidecar
+from understudy.tables.markers import Marker, believed_marker, read_marker, sidecar
 from understudy.tables.output import (
     OWNER,
     WholeFiles,
@@ -22,10 +23,13 @@ __all__ = [
     "OWNER",
     "Condition",
     "Marker",
+    "RowDigest",
     "Table",
     "Taken",
     "WholeFiles",
+    "believed_marker",
     "check_writable",
+    "digest_file",
     "format_of",
     "free_name",
     "holdout_rows",

@@ -4,7 +4,7 @@ import gzip
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -47,12 +47,12 @@ def write_batches(
     file: Path,
     *,
     like: Path,
-    metadata: Mapping[str, str] | None = None,
+    metadata: Callable[[], Mapping[str, str]] | None = None,
 ) -> int:
     """Write batches of one table as they come, in the format of ``like``; count the rows.
 
     The batches have the same columns and types. Memory is bounded, except for Excel. Metadata
-    goes into Parquet files alone.
+    goes into Parquet files alone; it is asked for after the last batch, and may tell of all.
     """
     form, counted = format_of(like), _Counted(batches)
     if form == "csv":
@@ -60,7 +60,7 @@ def write_batches(
     elif form == "excel":
         _write_excel(pl.concat(counted), file, like)
     else:
-        _write_typed(counted, file, form, dict(metadata or {}))
+        _write_typed(counted, file, form, metadata or dict)
     return counted.rows
 
 
@@ -103,7 +103,10 @@ def _write_excel(whole: pl.DataFrame, file: Path, like: Path) -> None:
 
 
 def _write_typed(
-    batches: Iterable[pl.DataFrame], file: Path, form: str, metadata: dict[str, str]
+    batches: Iterable[pl.DataFrame],
+    file: Path,
+    form: str,
+    metadata: Callable[[], Mapping[str, str]],
 ) -> None:
     """Write Parquet or Arrow: a single batch at once, several through parts on the disk.
 
@@ -115,7 +118,7 @@ def _write_typed(
     if second is None:
         with file.open("wb") as opened:
             if form == "parquet":
-                first.write_parquet(opened, metadata=metadata or None)
+                first.write_parquet(opened, metadata=dict(metadata()) or None)
             else:
                 first.write_ipc(opened)
         return
@@ -130,7 +133,7 @@ def _write_typed(
         whole = pl.scan_ipc(parts, glob=False)
         with file.open("wb") as opened:
             if form == "parquet":
-                whole.sink_parquet(opened, metadata=metadata or None)
+                whole.sink_parquet(opened, metadata=dict(metadata()) or None)
             else:
                 whole.sink_ipc(opened)
 
