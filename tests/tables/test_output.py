@@ -1,10 +1,10 @@
 """Tables written batch by batch, several files at once, whole or not at all."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import weakref
 from collections.abc import Iterator
@@ -182,7 +182,7 @@ def test_an_interrupted_process_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_cleaning_up_is_done_again(tmp_path: Path, monkeypatch) -> None:
-    remove, called = tempfile.TemporaryDirectory._rmtree, []
+    remove, called = shutil.rmtree, []
 
     def interrupted_once(name: str, **options: object) -> None:
         called.append(name)
@@ -190,9 +190,9 @@ def test_an_interrupted_cleaning_up_is_done_again(tmp_path: Path, monkeypatch) -
             raise KeyboardInterrupt
         remove(name, **options)
 
-    monkeypatch.setattr(tempfile.TemporaryDirectory, "_rmtree", staticmethod(interrupted_once))
+    monkeypatch.setattr(shutil, "rmtree", interrupted_once)
     path = tmp_path / "t.parquet"
     with pytest.raises(KeyboardInterrupt), WholeFiles() as files:
         write_batches(BATCHES, files.add(path), like=path)
-    assert len(called) == 2
+    assert len(called) > 1
     assert not list(tmp_path.iterdir())

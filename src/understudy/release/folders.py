@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from understudy.errors import DataError, OptionError
+from understudy.locks import locked
 from understudy.tables import OWNER
-from understudy.tables.locks import locked
 
 HALF = ".understudy-"  # what files are called until they are in their place
 MARK = f"{HALF}copy"  # stands in a folder that was made for copying
