@@ -117,20 +117,7 @@ def test_a_program_that_hangs_is_stopped_with_all_it_started(train, program, tmp
     with pytest.raises(DataError, match="within 2 seconds and was stopped; it said:\n  I am think"):
         made(train, program(text.format(str(note))), seconds=2)
     assert time.monotonic() - start < 20
-    _wait_until_gone(int(note.read_text()))
-
-
-def _wait_until_gone(pid: int) -> None:
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
-        try:
-            with open(f"/proc/{pid}/stat") as file:
-                if file.read().rsplit(")", 1)[1].split()[0] == "Z":
-                    return
-        except OSError:
-            return
-        time.sleep(0.05)
-    raise AssertionError("a process was left behind")
+    process.wait_until_gone(int(note.read_text()))
 
 
 def test_a_program_does_not_outlive_who_asked_for_it(train, program, tmp_path, monkeypatch):
@@ -154,7 +141,7 @@ def test_a_program_does_not_outlive_who_asked_for_it(train, program, tmp_path, m
     assert len(list(temporary.glob("understudy-*/train.csv"))) == 1
     running.kill()
     running.wait()
-    _wait_until_gone(int(note.read_text()))
+    process.wait_until_gone(int(note.read_text()))
     assert not (tmp_path / "out.csv").exists()
     assert not list(temporary.glob("understudy-*"))
 

@@ -9,7 +9,9 @@ from typing import NoReturn, TextIO
 import click
 
 from understudy._version import __version__
+from understudy.cli import ending
 from understudy.errors import UnderstudyError, interrupted
+from understudy.temporary import sweep_here
 
 COMMANDS = {
     "schema": "Say what the columns of a table are, and why.",
@@ -67,14 +69,20 @@ def main() -> None:
     """Run the command line; what a user can put right ends in two lines, not in a traceback."""
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    with ending.heeding():
+        _main()
+
+
+def _main() -> None:
     try:
+        sweep_here()
         status = cli.main(prog_name="understudy", standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
     except (KeyboardInterrupt, click.Abort, SystemError) as error:
         if isinstance(error, SystemError) and not interrupted(error):
             raise
-        _stop(130, "interrupted, nothing half written")
+        _stop(*ending.told(error))
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "understudy"
         _stop(2, error.format_message(), f"see {command} --help")
