@@ -14,17 +14,18 @@ from understudy.synthesizers import ledger as ledgers
 WINDOWS = """
 import os, subprocess, sys, types
 sys.modules["fcntl"] = None
-held = set()
+held = {}
 def locking(handle, mode, size):
     assert size == 1 and os.lseek(handle, 0, os.SEEK_CUR) > 10**9
     name = os.fstat(handle).st_ino
     if name in held:
         raise PermissionError(13, "Permission denied")
-    held.add(name)
+    held[name] = handle
 sys.modules["msvcrt"] = types.SimpleNamespace(locking=locking, LK_NBLCK=2)
 closed = os.close
 def close(handle):
-    held.discard(os.fstat(handle).st_ino)
+    if held.get(os.fstat(handle).st_ino) == handle:
+        del held[os.fstat(handle).st_ino]
     closed(handle)
 os.close = close
 import understudy.release

@@ -97,7 +97,9 @@ def _remove(folder: Path, held: list[int], tries: int) -> bool:
         return False
     if held:
         locks.give_back(folder / LOCK, held.pop())
-    shutil.rmtree(folder, ignore_errors=True)
+    _remove_one(folder / LOCK)
+    with suppress(OSError):  # it may be gone already
+        folder.rmdir()
     return not folder.exists()
 
 

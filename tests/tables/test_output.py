@@ -1,7 +1,6 @@
 """Tables written batch by batch, several files at once, whole or not at all."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from understudy import temporary
 from understudy.errors import DataError, OptionError
 from understudy.tables import WholeFiles, read_file, write_batches, write_file
 
@@ -182,15 +182,15 @@ def test_an_interrupted_process_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_cleaning_up_is_done_again(tmp_path: Path, monkeypatch) -> None:
-    remove, called = shutil.rmtree, []
+    remove, called = temporary._remove_one, []
 
-    def interrupted_once(name: str, **options: object) -> None:
-        called.append(name)
+    def interrupted_once(path: Path) -> None:
+        called.append(path)
         if len(called) == 1:
             raise KeyboardInterrupt
-        remove(name, **options)
+        remove(path)
 
-    monkeypatch.setattr(shutil, "rmtree", interrupted_once)
+    monkeypatch.setattr(temporary, "_remove_one", interrupted_once)
     path = tmp_path / "t.parquet"
     with pytest.raises(KeyboardInterrupt), WholeFiles() as files:
         write_batches(BATCHES, files.add(path), like=path)

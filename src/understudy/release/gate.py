@@ -1,6 +1,5 @@
 """release(): from a real table to a folder that may be handed over, or to the reasons why not."""
 
-import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,9 @@ from understudy import policy as policies
 from understudy.advisor import as_names
 from understudy.assessment import Assessment
 from understudy.comparison import Progress, silent
-from understudy.errors import OptionError, UnderstudyError
+from understudy.documents import read_json
+from understudy.errors import DataError, OptionError, UnderstudyError
+from understudy.generators import method_identity
 from understudy.measures import MEASURES
 from understudy.measures.utility.estimates import as_formulas
 from understudy.release import asked, folders, stages
@@ -124,6 +125,7 @@ def release(
     wanted = {
         "policy": Path(policy).read_text(encoding="utf-8"),
         "method": method,
+        "method_code": method_identity(method, given.get(method, {})),
         "rows": rows,
         "replicates": replicates,
         "holdout_share": holdout_share,
@@ -207,9 +209,24 @@ def _nothing_in_vain(folder: Path) -> Iterator[None]:
 def _hand_over(steward: Path, out: Path, allow_inconclusive: bool) -> Decision:
     """Copy the candidate to the folder to hand over, if it may be."""
     candidate = steward / stages.CANDIDATE
-    outcome = json.loads((candidate / stages.VERDICT).read_text(encoding="utf-8"))["outcome"]
-    data = json.loads((candidate / "assessment.json").read_text(encoding="utf-8"))
+    outcome, assessment = _judged(candidate)
     passes = outcome == "PASS" or (outcome == "INCONCLUSIVE" and allow_inconclusive)
     if passes:
         folders.copy_whole(candidate, out)
-    return Decision(outcome, Assessment.from_dict(data), out if passes else None, steward)
+    return Decision(outcome, assessment, out if passes else None, steward)
+
+
+def _judged(candidate: Path) -> tuple[policies.Outcome, Assessment]:
+    """Read what was decided of a candidate, and on what grounds."""
+    hint = "it was changed since: name another folder (--out)"
+    verdict = read_json(candidate / stages.VERDICT, "verdict", hint)
+    data = read_json(candidate / "assessment.json", "assessment", hint)
+    try:
+        outcome = verdict["outcome"]
+        if outcome not in policies.EXIT:
+            raise ValueError(f"'{outcome}' is no outcome")
+        if not isinstance(data["provenance"], dict):
+            raise ValueError("its provenance is not told")
+        return outcome, Assessment.from_dict(data)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"{candidate}: this is no whole candidate ({error})", hint=hint) from error

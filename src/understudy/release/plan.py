@@ -11,12 +11,14 @@ from typing import Any
 
 import polars as pl
 
+from understudy.documents import read_json
 from understudy.errors import DataError, OptionError
 from understudy.provenance import versions
 from understudy.release.folders import HALF
 from understudy.tables import write_text
 
 VERSION = 1
+KEY_BYTES = 32
 FILE = "plan.json"
 OWN = ("understudy_release", "keep", "key", "path", "steward")
 KEEP = (
@@ -36,7 +38,7 @@ def make(
     frame: pl.DataFrame, path: str | None, asked: Mapping[str, Any], begun: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Make the plan; the key, and a seed that nobody chose, are those of a run begun before."""
-    key = bytes.fromhex(begun["key"]) if begun else secrets.token_bytes(32)
+    key = bytes.fromhex(begun["key"]) if begun else secrets.token_bytes(KEY_BYTES)
     seed = asked["seed"]
     if seed is None:
         seed = begun["seed"] if begun else secrets.randbits(32)
@@ -72,11 +74,12 @@ def read(folder: Path) -> dict[str, Any] | None:
     if folder.is_dir() and all(entry.name.startswith(HALF) for entry in folder.iterdir()):
         return None
     try:
-        plan = dict(json.loads((folder / FILE).read_text(encoding="utf-8")))
-        if plan["understudy_release"] != VERSION:
-            raise ValueError(f"it is of version {plan['understudy_release']}")
-        plan["key"], plan["seed"] = bytes.fromhex(plan["key"]).hex(), int(plan["seed"])
-    except (OSError, ValueError, LookupError, TypeError) as error:
+        plan = read_json(folder / FILE, "plan of a release", "")
+        if not isinstance(plan, dict) or plan.get("understudy_release") != VERSION:
+            raise ValueError("it is of another version")
+        if len(bytes.fromhex(plan["key"])) != KEY_BYTES or type(plan["seed"]) is not int:
+            raise ValueError("key or seed are not those of a plan")
+    except (DataError, ValueError, LookupError, TypeError) as error:
         raise DataError(
             f"{folder} is there, but is no release of this version",
             hint="move it away, or name another folder (--out)",
