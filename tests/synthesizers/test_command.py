@@ -174,6 +174,45 @@ def test_a_program_that_does_not_exist(train):
         made(train, "no-such-thing {train} {out}")
 
 
+def test_a_program_is_told_from_others_by_its_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    for name in ("maker", "maker.py", "settings.toml"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    for words, edited in (
+        ("./maker {train} {out}", "maker"),
+        ("python maker.py {train} {out}", "maker.py"),
+        (f"{sys.executable} maker.py {{train}} {{out}}", "maker.py"),
+        ("./maker --settings=settings.toml {train} {out}", "settings.toml"),
+        ("maker settings.toml {train} {out}", "maker"),
+    ):
+        method = us.synthesizer("command", command=words).method
+        before = method.identity()
+        assert method.identity() == before
+        with (tmp_path / edited).open("a") as file:
+            file.write("# edited\n")
+        assert method.identity() != before
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["maker {train} {out}", "python -m maker {train} {out}", "sh -c 'maker {train} {out}'",
+     "docker run maker {train} {out}", f"{sys.executable} -m maker maker.py {{train}} {{out}}",
+     "no-such-thing {train} {out}"],
+)  # fmt: skip
+def test_a_program_whose_files_are_not_named_needs_a_version(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    for name in ("maker", "maker.py"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    with pytest.raises(OptionError, match="whether '.*' is still the program that it was"):
+        us.synthesizer("command", command=words).method.identity()
+    one, other = (us.synthesizer("command", command=words, version=v).method for v in ("1", 2))
+    assert one.identity() != other.identity()
+
+
 def test_no_model_file_is_written(train, program, tmp_path):
     fitted = us.synthesizer("command", command=program(GOOD)).fit(train)
     with pytest.raises(OptionError, match="cannot be saved"):

@@ -48,7 +48,7 @@ class Journal:
             text = read_text(path, "journal", ANOTHER)
             if head.startswith(text):  # it is new, or whoever began it was killed right there
                 text = ""
-                os.fchmod(journal.handle, OWNER)  # another may have made it, for all to read
+                path.chmod(OWNER)  # another may have made it, for all to read
             else:
                 text = journal._read(text, own, of)
             os.truncate(journal.handle, len(text.encode()))
@@ -63,9 +63,9 @@ class Journal:
         """Take in the entries; give the text without a line that was cut off at its end."""
         lines = text.split("\n")
         head = _parsed(lines[0])
-        if not isinstance(head, dict) or head.get("understudy") != "journal":
-            raise OptionError(f"{self.path} is no journal of {ARTICLES[of]}", hint=ANOTHER)
-        if head.get("of") != of:
+        if not (
+            isinstance(head, dict) and head.get("understudy") == "journal" and head.get("of") == of
+        ):
             raise OptionError(f"{self.path} is no journal of {ARTICLES[of]}", hint=ANOTHER)
         if head.get("game") != own:
             raise OptionError(
@@ -126,8 +126,9 @@ class Journal:
 def _opened(path: Path) -> int:
     """Open a journal, and keep other runs off it."""
     try:
-        wait = getattr(os, "O_NONBLOCK", 0)  # a pipe that nobody reads is not waited for
-        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | wait, OWNER)
+        # a pipe that nobody reads is not waited for; on Windows an end of a line is one byte
+        flags = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | flags, OWNER)
     except OSError as error:
         raise OptionError(f"{path}: cannot be a journal: {error.strerror}", hint=ANOTHER) from error
     if not take(handle):
