@@ -145,7 +145,7 @@ def test_an_entry_of_another_form_is_an_error_that_names_its_line(changed, tmp_p
     assert go_on(Schedule(COSTS, 1000, 7), good) == 3.5
     good.close()
     (tmp_path / "journal").write_text(head + "\n" + json.dumps({**ENTRY, **changed}))
-    with pytest.raises(DataError, match="line 2 "):
+    with pytest.raises(DataError, match="line 3 "):
         go_on(Schedule(COSTS, 1000, 7), Journal.open(tmp_path / "journal", "own", "calibration"))
 
 

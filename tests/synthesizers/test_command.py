@@ -198,7 +198,7 @@ def test_a_program_is_told_from_others_by_its_files(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "words",
     ["maker {train} {out}", "python -m maker {train} {out}", "sh -c 'maker {train} {out}'",
-     "docker run maker {train} {out}", f"{sys.executable} -m maker maker.py {{train}} {{out}}",
+     "docker run makers {train} {out}", f"{sys.executable} -m maker maker.py {{train}} {{out}}",
      "no-such-thing {train} {out}"],
 )  # fmt: skip
 def test_a_program_whose_files_are_not_named_needs_a_version(words, tmp_path, monkeypatch):
@@ -207,7 +207,7 @@ def test_a_program_whose_files_are_not_named_needs_a_version(words, tmp_path, mo
     for name in ("maker", "maker.py"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
-    with pytest.raises(OptionError, match="whether '.*' is still the program that it was"):
+    with pytest.raises(OptionError, match=r"whether '.*' is still the program that it was"):
         us.synthesizer("command", command=words).method.identity()
     one, other = (us.synthesizer("command", command=words, version=v).method for v in ("1", 2))
     assert one.identity() != other.identity()

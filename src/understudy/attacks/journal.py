@@ -42,7 +42,7 @@ class Journal:
         Failures are not among the answers known: they are tried again, and so is what a line
         says that was cut off at the end.
         """
-        head = json.dumps({"understudy": "journal", "of": of, "game": own})
+        head = json.dumps({"understudy": "journal", "of": of, "game": own}) + "\n"
         journal = cls(path, _opened(path))
         try:
             text = read_text(path, "journal", ANOTHER)
@@ -73,7 +73,7 @@ class Journal:
                 "version)",
                 hint=ANEW,
             )
-        while len(lines) > 1 and _parsed(lines[-1]) is None:
+        while len(lines) > 2 and _parsed(lines[-1]) is None:
             lines.pop()  # a line is written with its end before it
         for number, line in enumerate(lines[1:], start=2):
             if line:
