@@ -36,6 +36,7 @@ def attack(
     workers: int | None = None,
     limit: float = MOST_SECONDS,
     journal: str | Path | None = None,
+    version: str = "",
     options: Mapping[str, Any] | None = None,
     progress: Progress = silent,
     tell: Callable[[str], None] = unheard,
@@ -58,7 +59,11 @@ def attack(
     limit : float
         Seconds after which a single refit is given up.
     journal : path, optional
-        A file to go on from when the attack was stopped. It is for its owner alone.
+        A file to go on from when the attack was stopped. It is for its owner alone, and of this
+        table, generator, options and version of the program: another is refused.
+    version : str, optional
+        What tells the generator from others in a journal, in place of its code and state; change it
+        whenever the generator changes. Needed where these cannot be told: an open file, a database.
     options : mapping, optional
         Options of the attack: ``{"record": 17}``.
     tell : callable, optional
@@ -82,8 +87,11 @@ def attack(
         Table.of(table, real.schema, name="release").with_rows()
         for table in (given if isinstance(given, list | tuple) else [given])
     )
+    made_by = as_generator(generator, like=train, version=version)
+    if journal is not None:
+        _ = made_by.identity  # before any work is done, and before it changes by being used
     setting = Setting(
-        as_generator(generator, like=train),
+        made_by,
         real,
         released,
         seed=seed,

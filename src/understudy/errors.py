@@ -42,6 +42,13 @@ class MissingExtraError(UnderstudyError):
     """An optional library is not installed."""
 
 
+def interruption(error: BaseException | None) -> KeyboardInterrupt | None:
+    """Give the Ctrl-C that an error came of, if one did."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error
+
+
 def interrupted(error: BaseException | None) -> bool:
     """Whether an error is a Ctrl-C: compiled code hands one on as the cause of a SystemError.
 
@@ -52,6 +59,4 @@ def interrupted(error: BaseException | None) -> bool:
     >>> interrupted(error), interrupted(SystemError("another"))
     (True, False)
     """
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__
-    return error is not None
+    return interruption(error) is not None

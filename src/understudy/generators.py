@@ -1,12 +1,11 @@
 """Whoever makes synthetic tables, run alike: a method of ours, or a function."""
 
+import dataclasses
 import functools
-import hashlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.errors import OptionError
+from understudy.fingerprint import fingerprint
 from understudy.schema import Schema
 from understudy.synthesizers import Synthesizer, synthesizer
 from understudy.synthesizers.base import options_given
@@ -36,9 +36,16 @@ class Ours:
 
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    version: str = ""
 
     def __post_init__(self) -> None:
         synthesizer(self.method, **self.options)  # says at once what is wrong with the options
+
+    @functools.cached_property
+    def identity(self) -> str:
+        """What tells it from other generators: the method, its options, its code or version."""
+        own = self.version or method_identity(self.method, self.options)
+        return fingerprint(self.method, sorted(self.options.items()), own)
 
     @property
     def name(self) -> str:
@@ -88,10 +95,16 @@ class Called:
 
     fit: Callable[..., Callable[[int], Any]]
     like: Any = None
+    version: str = ""
 
-    def __repr__(self) -> str:
-        """Name the function and what it does, the same in every process."""
-        return f"Called({_identity(self.fit)}, {type(self.like).__name__})"
+    @functools.cached_property
+    def identity(self) -> str:
+        """What tells it from other generators: its version, or else its code and state.
+
+        It is looked at once: what it becomes as it is used makes no other generator of it.
+        """
+        own = (self.name, self.version) if self.version else self.fit
+        return fingerprint(own, type(self.like))
 
     @property
     def name(self) -> str:
@@ -116,30 +129,21 @@ def _few(like: Any) -> Any:
     return like.head(FEW) if hasattr(like, "head") else like.slice(0, FEW)
 
 
-def _identity(function: Any) -> str:
-    """Name a function by its place and its code, so that one that was changed is another."""
-    if isinstance(function, functools.partial):
-        given = f"{function.args!r} {sorted(function.keywords.items())!r}"
-        return f"{_identity(function.func)} {given}"
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return f"{type(function).__module__}.{type(function).__qualname__}"
-    body = hashlib.sha256(_body(code)).hexdigest()[:16]
-    return f"{function.__module__}.{function.__qualname__} {body}"
+def method_identity(name: str, options: Mapping[str, Any]) -> str:
+    """Give what tells a method from another of the same name: its code, or the tool that it runs.
+
+    A method that runs somebody else's tool says by ``identity()`` which it is.
+    """
+    method = synthesizer(name, **options).method
+    own = getattr(method, "identity", None)
+    return fingerprint(type(method), None if own is None else own())
 
 
-def _body(code: CodeType) -> bytes:
-    inner = [
-        _body(const) if isinstance(const, CodeType) else repr(const).encode()
-        for const in code.co_consts
-    ]
-    return b"\0".join([code.co_code, repr(code.co_names).encode(), *inner])
-
-
-def generator(given: Any, *, like: Any = None) -> Ours | Called:
+def generator(given: Any, *, like: Any = None, version: str = "") -> Ours | Called:
     """Make a generator of the name of a method, a synthesizer, or a function.
 
     ``like`` is a table as the caller has it: a function is given tables of the same kind.
+    ``version`` tells it from other generators in place of its code and state.
 
     Examples
     --------
@@ -147,17 +151,17 @@ def generator(given: Any, *, like: Any = None) -> Ours | Called:
     'cart'
     """
     if isinstance(given, Ours | Called):
-        return given
+        return dataclasses.replace(given, version=version) if version else given
     if isinstance(given, str):
-        return Ours(given)
+        return Ours(given, version=version)
     if isinstance(given, Synthesizer):
         options = options_given(given.method)
         if given.constraints:
             options["constraints"] = tuple(given.constraints)
-        return Ours(given.method.card.name, options)
+        return Ours(given.method.card.name, options, version)
     if callable(given):
         plain = like is None or isinstance(like, str | Path | pl.DataFrame | pl.LazyFrame)
-        return Called(given, None if plain else _few(like))
+        return Called(given, None if plain else _few(like), version)
     raise OptionError(
         f"an object of type {type(given).__name__} is no generator",
         hint="give the name of a method, a synthesizer, or a function fit(table) -> sample(n)",

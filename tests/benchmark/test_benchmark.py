@@ -20,6 +20,15 @@ from understudy.tables import Table
 
 SPARE = ("-o", "fidelity.detection.iterations=5")
 QUICK = {"fidelity.detection": {"iterations": 5}, "utility.classification": {"iterations": 5}}
+COSTS = {"cpu_seconds": 0.1, "wall_seconds": 0.2, "peak_mib": 3.0}
+FINDING = {
+    "status": "ok", "value": 0.5, "interval": [0.1, None], "reference": None, "flagged": False,
+    "better": "lower", "unit": "fraction", "note": "",
+}  # fmt: skip
+FINISHED = {
+    "status": "ok", "sizes": {"train": 3, "synthetic": 3, "control": 3}, "warnings": ["few"],
+    "findings": {"fidelity.univariate": FINDING}, "fit": COSTS, "sample": COSTS,
+}  # fmt: skip
 
 
 def understudy(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -163,8 +172,63 @@ def test_a_spoilt_or_failed_cell_is_done_again(tmp_path):
     for text in ("", "[]", '{"key": "k", "status": "failed"}', '{"key": "j", "status": "ok"}'):
         file.write_text(text)
         assert home._kept(tmp_path, cell) is None
-    file.write_text('{"key": "k", "status": "ok"}')
-    assert home._kept(tmp_path, cell) is not None
+    whole = {**cell, **FINISHED}
+    file.write_text(json.dumps(whole))
+    assert home._kept(tmp_path, cell) == whole
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"findings": None}, {"findings": []}, {"findings": {"a": 3}}, {"findings": {"a": {}}},
+        {"findings": {"a": {**FINDING, "value": "high"}}},
+        {"findings": {"a": {**FINDING, "interval": [1]}}},
+        {"findings": {"a": {**FINDING, "interval": ["a", "b"]}}},
+        {"findings": {"a": {**FINDING, "status": None}}}, {"fit": None}, {"fit": {}},
+        {"sample": [1, 2]}, {"sample": {**COSTS, "peak_mib": "much"}}, {"warnings": 3},
+        {"warnings": [3]}, {"sizes": None}, {"status": ["ok"]}, {"key": ["k"]},
+    ],
+)  # fmt: skip
+def test_a_cell_of_another_form_is_done_again(changed, tmp_path):
+    cell = {"method": "flip", "split": 1, "key": "k"}
+    (tmp_path / "flip-001.json").write_text(json.dumps({**cell, **FINISHED, **changed}))
+    assert home._kept(tmp_path, cell) is None
+
+
+@pytest.mark.parametrize("key", [b"", b"\xff\xfe", b"secret", b"0" * 63, b"0" * 10**6, b"\0" * 64])
+def test_a_spoilt_key_is_an_error(key, tmp_path):
+    (tmp_path / "key").write_bytes(key)
+    with pytest.raises(us.UnderstudyError, match="key of finished cells") as caught:
+        us.benchmark(people(60, 1), methods=["bootstrap"], out=tmp_path)
+    assert "name another folder" in caught.value.hint
+
+
+def test_an_edited_program_is_tried_again(tmp_path, monkeypatch):
+    ran = []
+    monkeypatch.setattr(home, "_run", lambda cell, folder: ran.append(cell) or FINISHED)
+    program = tmp_path / "maker.py"
+
+    def tried(text, **more):
+        program.write_text(text)
+        options = {"command": {"command": f"python {program} {{train}} {{out}}", **more}}
+        us.benchmark(
+            people(60, 1), methods=["command"], splits=1, out=tmp_path / "cells", options=options
+        )
+        return len(ran)
+
+    (tmp_path / "cells").mkdir()
+    assert tried("one") == 1
+    assert tried("one") == 1
+    assert tried("two") == 2
+    assert tried("two", version="3") == 3
+    assert tried("any", version="3") == 3
+    unknown = {"command": {"command": "python -m maker {train} {out}"}}
+    with pytest.raises(us.UnderstudyError, match="still the program that it was") as caught:
+        us.benchmark(
+            people(60, 1), methods=["command"], splits=1, out=tmp_path / "cells", options=unknown
+        )
+    assert "-o command.version=TEXT" in caught.value.hint
+    us.benchmark(people(60, 1), methods=["command"], splits=1, options=unknown)  # nothing is kept
 
 
 def test_a_process_that_dies_is_a_failure(tmp_path, monkeypatch):

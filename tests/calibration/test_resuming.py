@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from people import people
-from understudy.attacks import journal as journals
+from understudy import fingerprint as fingerprints
 from understudy.attacks.journal import Journal
 from understudy.calibration import calibrate, playing
 from understudy.calibration.cell import Bench, Cell
@@ -16,7 +16,7 @@ from understudy.calibration.planting import Ground
 from understudy.calibration.result import summary
 from understudy.calibration.resuming import go_on
 from understudy.calibration.schedule import Schedule
-from understudy.errors import OptionError
+from understudy.errors import DataError, OptionError
 from understudy.tables import Table
 
 NAME = "privacy.identical_matches"
@@ -109,9 +109,44 @@ def test_a_run_that_was_lost_is_tried_again(clock, tmp_path):
     cell = whole.next()
     journal = Journal.open(tmp_path / "journal", "the same", "calibration")
     playing.write_down(journal, cell, None, "its process was lost", 3.0)
+    journal.close()
     again = Schedule(COSTS, 1000, 7)
     assert go_on(again, Journal.open(tmp_path / "journal", "the same", "calibration")) == 0
     assert again.next() == cell
+
+
+ENTRY = {
+    "task": "copies 3 #5", "numbers": [[1.0, 0.2], [None, 0.1]], "error": "", "kind": "copies",
+    "count": 3, "seed": 5, "measures": ["cheap", "broken"],
+    "said": '{"broken": ["failed", "no"]}', "spent": 3.5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"kind": "jokes"}, {"kind": 3}, {"kind": None}, {"count": 2.5}, {"count": -1},
+        {"count": 10**6}, {"count": True}, {"seed": "5"}, {"seed": -5}, {"measures": "cheap"},
+        {"measures": ["cheap"]}, {"measures": ["cheap", "unknown"]}, {"measures": ["cheap", 3]},
+        {"measures": ["cheap", "cheap"]}, {"numbers": [1.0, 0.2]}, {"numbers": [[1.0], [0.2]]},
+        {"numbers": [[2.0, 0.2], [0.0, 0.1]]}, {"numbers": [[1.0, -1.0], [0.0, 0.1]]},
+        {"numbers": [[1.0, None], [0.0, 0.1]]}, {"numbers": [[1.0, "inf"], [0.0, 0.1]]},
+        {"said": "no JSON"}, {"said": "[]"}, {"said": None}, {"said": '{"broken": 3}'},
+        {"said": '{"unknown": ["failed", "no"]}'}, {"said": '{"broken": ["failed", 3]}'},
+        {"spent": None}, {"spent": "3"}, {"spent": -3.0}, {"task": "copies 3 #6"},
+    ],
+)  # fmt: skip
+def test_an_entry_of_another_form_is_an_error_that_names_its_line(changed, tmp_path):
+    journal = Journal.open(tmp_path / "journal", "own", "calibration")
+    journal.close()
+    head = (tmp_path / "journal").read_text()
+    (tmp_path / "journal").write_text(head + "\n" + json.dumps(ENTRY))
+    good = Journal.open(tmp_path / "journal", "own", "calibration")
+    assert go_on(Schedule(COSTS, 1000, 7), good) == 3.5
+    good.close()
+    (tmp_path / "journal").write_text(head + "\n" + json.dumps({**ENTRY, **changed}))
+    with pytest.raises(DataError, match="line 3 "):
+        go_on(Schedule(COSTS, 1000, 7), Journal.open(tmp_path / "journal", "own", "calibration"))
 
 
 def test_from_end_to_end_only_the_same_calibration_goes_on(tmp_path, monkeypatch):
@@ -144,8 +179,8 @@ def test_from_end_to_end_only_the_same_calibration_goes_on(tmp_path, monkeypatch
     ):
         with pytest.raises(OptionError, match="journal of another calibration"):
             calibrate(**{"real": table, **given, "journal": journal, **changed})
-    monkeypatch.setattr(journals, "__version__", "0.0.1")
-    with pytest.raises(OptionError, match="other data, method, options or version"):
+    monkeypatch.setattr(fingerprints, "__version__", "0.0.1")
+    with pytest.raises(OptionError, match="other data, generator, options or version"):
         calibrate(table, **given, journal=journal)
     assert journal.read_text() == text
 
@@ -153,10 +188,11 @@ def test_from_end_to_end_only_the_same_calibration_goes_on(tmp_path, monkeypatch
 def test_what_is_no_journal(tmp_path):
     (tmp_path / "letter").write_text("Dear all,\n")
     (tmp_path / "picture").write_bytes(b"\x89PNG\xff\xfe")
-    for name in ("letter", "picture"):
-        with pytest.raises(OptionError, match="is no journal of a calibration"):
-            Journal.open(tmp_path / name, "a", "calibration")
-    Journal.open(tmp_path / "attack", "a")
+    with pytest.raises(OptionError, match="is no journal of a calibration"):
+        Journal.open(tmp_path / "letter", "a", "calibration")
+    with pytest.raises(DataError, match="the journal is not UTF-8 text"):
+        Journal.open(tmp_path / "picture", "a", "calibration")
+    Journal.open(tmp_path / "attack", "a").close()
     with pytest.raises(OptionError, match="is no journal of a calibration"):
         Journal.open(tmp_path / "attack", "a", "calibration")
     with pytest.raises(OptionError, match="cannot be a journal: No such file"):

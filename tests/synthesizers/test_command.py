@@ -117,20 +117,7 @@ def test_a_program_that_hangs_is_stopped_with_all_it_started(train, program, tmp
     with pytest.raises(DataError, match="within 2 seconds and was stopped; it said:\n  I am think"):
         made(train, program(text.format(str(note))), seconds=2)
     assert time.monotonic() - start < 20
-    _wait_until_gone(int(note.read_text()))
-
-
-def _wait_until_gone(pid: int) -> None:
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
-        try:
-            with open(f"/proc/{pid}/stat") as file:
-                if file.read().rsplit(")", 1)[1].split()[0] == "Z":
-                    return
-        except OSError:
-            return
-        time.sleep(0.05)
-    raise AssertionError("a process was left behind")
+    process.wait_until_gone(int(note.read_text()))
 
 
 def test_a_program_does_not_outlive_who_asked_for_it(train, program, tmp_path, monkeypatch):
@@ -154,7 +141,7 @@ def test_a_program_does_not_outlive_who_asked_for_it(train, program, tmp_path, m
     assert len(list(temporary.glob("understudy-*/train.csv"))) == 1
     running.kill()
     running.wait()
-    _wait_until_gone(int(note.read_text()))
+    process.wait_until_gone(int(note.read_text()))
     assert not (tmp_path / "out.csv").exists()
     assert not list(temporary.glob("understudy-*"))
 
@@ -185,6 +172,45 @@ def test_other_braces_are_the_programs_own(train, program):
 def test_a_program_that_does_not_exist(train):
     with pytest.raises(OptionError, match="there is no program 'no-such-thing'"):
         made(train, "no-such-thing {train} {out}")
+
+
+def test_a_program_is_told_from_others_by_its_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    for name in ("maker", "maker.py", "settings.toml"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    for words, edited in (
+        ("./maker {train} {out}", "maker"),
+        ("python maker.py {train} {out}", "maker.py"),
+        (f"{sys.executable} maker.py {{train}} {{out}}", "maker.py"),
+        ("./maker --settings=settings.toml {train} {out}", "settings.toml"),
+        ("maker settings.toml {train} {out}", "maker"),
+    ):
+        method = us.synthesizer("command", command=words).method
+        before = method.identity()
+        assert method.identity() == before
+        with (tmp_path / edited).open("a") as file:
+            file.write("# edited\n")
+        assert method.identity() != before
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["maker {train} {out}", "python -m maker {train} {out}", "sh -c 'maker {train} {out}'",
+     "docker run makers {train} {out}", f"{sys.executable} -m maker maker.py {{train}} {{out}}",
+     "no-such-thing {train} {out}"],
+)  # fmt: skip
+def test_a_program_whose_files_are_not_named_needs_a_version(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    for name in ("maker", "maker.py"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    with pytest.raises(OptionError, match=r"whether '.*' is still the program that it was"):
+        us.synthesizer("command", command=words).method.identity()
+    one, other = (us.synthesizer("command", command=words, version=v).method for v in ("1", 2))
+    assert one.identity() != other.identity()
 
 
 def test_no_model_file_is_written(train, program, tmp_path):

@@ -9,11 +9,11 @@ import pytest
 import understudy as us
 from claimant import DECLARED, PEOPLE, Noisy
 from understudy.errors import DataError, OptionError, SchemaError
+from understudy.locks import locked
 from understudy.schema import Schema
 from understudy.synthesizers import SYNTHESIZERS, Synthesizer
 from understudy.synthesizers import ledger as ledgers
 from understudy.tables import Table
-from understudy.tables.locks import locked
 
 
 @pytest.fixture

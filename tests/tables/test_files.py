@@ -281,7 +281,7 @@ def test_a_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def refuse(*args: Any, **more: Any) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
     with pytest.raises(DataError, match="Permission denied") as caught:
         write_file(FRAME, tmp_path / "t.csv")
     assert "rights" in caught.value.hint

@@ -1,6 +1,5 @@
 """What an attacker asks of a synthetic table about a record: counts near it, and of its values."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -76,7 +75,7 @@ class Question:
         return np.array([*np.sqrt(np.array(counts, float)), nearest.min(), nearest.mean()])
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Queries:
     """The questions about some records, for whole samples and for their first rows.
 
@@ -122,10 +121,6 @@ class Queries:
                     own[place, record, : question.size] = asked
         mean: Floats = made.mean(axis=0).reshape(-1)
         return mean
-
-    def __repr__(self) -> str:
-        words = repr([(q.point.tolist(), q.codes.tolist(), repr(q)) for q in self.questions])
-        return f"Queries({hashlib.sha256(words.encode()).hexdigest()}, {self.sizes})"
 
 
 def _read(codec: Codec, table: Table) -> tuple[NDArray[np.float32], Ints, Floats]:

@@ -18,7 +18,8 @@ Floats = NDArray[np.float64]
 class Generator(Protocol):
     """Whoever makes synthetic tables of a real one: fit once, then sample copies.
 
-    One that can give the likelihood of rows has ``log_likelihood(train, rows)`` too.
+    One that can give the likelihood of rows has ``log_likelihood(train, rows)`` too; one with an
+    ``identity`` is told from others in a journal by it, and by what it holds otherwise.
     """
 
     @property
@@ -91,6 +92,11 @@ class Game:
     rows: int
     copies: int = 1
     schemas: dict[str, Schema] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def width(self) -> int:
+        """How many numbers every answer has."""
+        return len(self.summary([self.base] * self.copies))
 
     def play(self, task: Task) -> Floats:
         """Refit in the world of a task, and keep the summary."""

@@ -1,6 +1,5 @@
 """Worlds weighed exactly: one fit of each, and the chance of what was released under it."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from understudy.tables import Table, free_name
 IMPOSSIBLE = -1000.0
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Released:
     """The rows of all copies released, each once, and how often each stands there."""
 
@@ -34,11 +33,6 @@ class Released:
         times = counted[name].cast(pl.Int64).to_numpy()
         return cls(Table(counted.select(every.columns), schema), times)
 
-    def __repr__(self) -> str:
-        hashed = hashlib.sha256(self.rows.frame.hash_rows(seed=0).to_numpy().tobytes())
-        hashed.update(self.times.tobytes())
-        return f"Released({hashed.hexdigest()[:16]})"
-
     def __call__(self, samples: Sequence[Table]) -> Floats:
         """Refuse: no samples are drawn in this game."""
         raise OptionError("chances are computed, not sampled", hint="play the game of chances")
@@ -51,6 +45,11 @@ class Chances(Game):
     The answer of a world is the log of the chance of all rows released, in which a row that
     cannot be made there counts as ``IMPOSSIBLE``, and the number of such rows.
     """
+
+    @property
+    def width(self) -> int:
+        """How many numbers every answer has."""
+        return 2
 
     def play(self, task: Task) -> Floats:
         """Fit the world of a task, and give the chance of the release."""

@@ -6,24 +6,25 @@ goes on.
 """
 
 import contextlib
+import io
 import math
 import os
 import pickle
-import shutil
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Generator as Answers
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from understudy.attacks.games import Answer, Game, Task
 from understudy.attacks.journal import Journal, of_game, of_task
 from understudy.attacks.workers import NO_TIME, TOO_LONG, Worker
 from understudy.comparison import Progress, silent
-from understudy.errors import DataError, OptionError
+from understudy.errors import OptionError
+from understudy.temporary import TemporaryFolder
 
 MOST_SECONDS = 600.0
 GRACE = 5.0
@@ -57,40 +58,62 @@ def refit(
     """
     if limit <= 0:
         raise OptionError(f"limit = {limit}", hint="give a number of seconds")
-    kept = Journal.open(journal, of_game(game)) if journal else None
-    waiting = []
-    done = 0
-    for task in tasks:
-        found = kept.found(of_task(task)) if kept else None
-        if found is None:
-            waiting.append(task)
-            continue
-        done += 1
-        yield Answer(task, found)
-    total = total or done + len(waiting)
-    payload = portable(game)
-    many = min(workers or os.cpu_count() or 1, max(len(waiting), 1))
-    answers = (
-        _here(game, waiting, limit, deadline)
-        if payload is None
-        else _in_processes(payload, waiting, many, limit, deadline)
-    )
-    with contextlib.closing(answers):
-        for answer in answers:
-            if kept:
-                kept.add(of_task(answer.task), answer.numbers, answer.error)
+    with _opened(journal, game) as kept:
+        waiting = []
+        done = 0
+        for task in tasks:
+            found = kept.found(of_task(task)) if kept else None
+            if found is None:
+                waiting.append(task)
+                continue
             done += 1
-            progress(f"refits of {game.generator.name}", done, total)
-            yield answer
+            yield Answer(task, found)
+        total = total or done + len(waiting)
+        payload = portable(game)
+        many = min(workers or os.cpu_count() or 1, max(len(waiting), 1))
+        answers = (
+            _here(game, waiting, limit, deadline)
+            if payload is None
+            else _in_processes(payload, waiting, many, limit, deadline)
+        )
+        with contextlib.closing(answers):
+            for answer in answers:
+                if kept:
+                    kept.add(of_task(answer.task), answer.numbers, answer.error)
+                done += 1
+                progress(f"refits of {game.generator.name}", done, total)
+                yield answer
+
+
+@contextlib.contextmanager
+def _opened(journal: Path | None, game: Game) -> Iterator[Journal | None]:
+    """Open the journal of a game, if there is one; other runs are kept off it."""
+    if journal is None:
+        yield None
+        return
+    with contextlib.closing(Journal.open(journal, of_game(game))) as kept:
+        if kept.known:
+            kept.check((game.width,))
+        yield kept
 
 
 def portable(game: Game) -> bytes | None:
     """Give the game as bytes for another process; none where it cannot be read there."""
+    made = io.BytesIO()
     try:
-        made = pickle.dumps(game)
+        _Sent(made).dump(game)
     except (pickle.PicklingError, AttributeError, TypeError):
         return None
-    return None if b"__main__" in made else made
+    return made.getvalue()
+
+
+class _Sent(pickle.Pickler):
+    """Refuses what is defined in the script that runs, or typed in: no other process has it."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if getattr(obj, "__module__", None) == "__main__":
+            raise pickle.PicklingError(f"{obj!r} is defined in __main__")
+        return NotImplemented
 
 
 def _in_processes(
@@ -98,8 +121,10 @@ def _in_processes(
 ) -> Answers[Answer]:
     waiting = list(reversed(tasks))
     latest = None if deadline is None else deadline + GRACE
-    folder = Path(tempfile.mkdtemp(prefix="understudy-"))
-    workers = [Worker(payload, folder) for _ in range(many)] if waiting else []
+    if not waiting:
+        return
+    folder = TemporaryFolder()
+    workers = [Worker(payload, folder.path) for _ in range(many)]
     try:
         while True:
             late = deadline is not None and time.monotonic() >= deadline
@@ -115,17 +140,7 @@ def _in_processes(
     finally:
         for worker in workers:
             worker.stop()
-        _remove(folder)
-
-
-def _remove(folder: Path) -> None:
-    """Remove what refits left on disk; programs that are being ended may still write there."""
-    for _ in range(20):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
-        time.sleep(0.1)
-    raise DataError(f"{folder} cannot be removed", hint="it may hold real rows: remove it by hand")
+        folder.close()
 
 
 def _here(

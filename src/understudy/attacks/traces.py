@@ -1,6 +1,5 @@
 """What is kept of samples when candidates are weighed: how many rows are equal or near to each."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ EQUAL = 1
 EVERY = 6
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Near:
     """For each candidate: how many rows equal it, are nearly so, or hold its rare values.
 
@@ -41,13 +40,6 @@ class Near:
         times = np.array([source.copies(plain.select(name)) for name in plain.columns]).T
         codec = Codec.fit(MemorySource(every), bins=BINS)
         return cls(codec, wanted, 1 / np.sqrt(times + 1.0), kinds)
-
-    def __repr__(self) -> str:
-        hashed = hashlib.sha256(self.rows.frame.hash_rows(seed=0).to_numpy().tobytes())
-        hashed.update(self.weights.tobytes())
-        for coder in self.codec.columns:
-            hashed.update(coder.edges.tobytes() + repr(coder.levels).encode())
-        return f"Near({hashed.hexdigest()[:16]}, {self.kinds})"
 
     def __call__(self, samples: Sequence[Table]) -> Floats:
         """Count over all copies: so many numbers for each candidate, one after the other."""

@@ -4,32 +4,38 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any
 
 import polars as pl
 
 from understudy._version import __version__
-from understudy.benchmark.result import Benchmark
+from understudy.benchmark.result import Benchmark, is_whole
 from understudy.calling import callable_as
 from understudy.comparison import Progress, silent, stream
+from understudy.documents import read_json, read_text
 from understudy.engines import MemorySource
 from understudy.errors import DataError, OptionError
+from understudy.generators import method_identity
 from understudy.measures import MEASURES
 from understudy.running import check_options
 from understudy.schema import dumps, near
 from understudy.synthesizers import SYNTHESIZERS, synthesizer
-from understudy.tables import Table, split, whole_file
+from understudy.synthesizers.program import guarded
+from understudy.tables import Table, split, write_text
+from understudy.temporary import TemporaryFolder
 
 __all__ = ["MEASURED", "Benchmark", "benchmark"]
 
 KEY_FILE = "key"
+KEY = re.compile("[0-9a-f]{64}")
+LARGEST_KEY = 1024
 MEASURED = (
     "fidelity.univariate",
     "fidelity.bivariate",
@@ -54,6 +60,7 @@ class _Plan:
     rows: int | None
     seed: int
     digest: str
+    identities: Mapping[str, str] = field(default_factory=dict)
 
     def cell(self, method: str, number: int) -> dict[str, Any]:
         """Describe one cell; its key tells whether it was done before."""
@@ -68,7 +75,8 @@ class _Plan:
             "measures": self.measures(),
             "measure_options": {n: dict(o) for n, o in self.options.items() if n in MEASURES},
         }
-        text = json.dumps([cell, self.digest], sort_keys=True, default=str)
+        known = [cell, self.digest, self.identities.get(method)]
+        text = json.dumps(known, sort_keys=True, default=str)
         return {**cell, "key": hashlib.sha256(text.encode()).hexdigest()}
 
     def measures(self) -> list[str]:
@@ -145,8 +153,10 @@ def benchmark(
             f"target: there is no column '{target}'", hint=near(target, real.schema.modelled)
         )
     folder = None if out is None else Path(out)
+    # where cells are kept, a method or a program that was changed is another
+    own = {n: method_identity(n, (options or {}).get(n, {})) for n in names if folder is not None}
     digest = _digest(real, control, _key(folder))
-    plan = _Plan(real, control, options or {}, target, rows, seed, digest)
+    plan = _Plan(real, control, options or {}, target, rows, seed, digest, own)
     done = list(_cells(plan, names, splits, folder, progress))
     progress("done", len(done), len(done))
     provenance = {
@@ -210,11 +220,13 @@ def _key(folder: Path | None) -> bytes:
     if folder is None:
         return secrets.token_bytes(32)
     file = folder / KEY_FILE
-    if not file.is_file():
-        with whole_file(file) as temporary:
-            temporary.write_text(secrets.token_hex(32), encoding="ascii")
-        file.chmod(0o600)
-    return file.read_bytes()
+    if not os.path.lexists(file):
+        write_text(secrets.token_hex(32), file, for_owner=True)
+    hint = "name another folder, or delete it to begin anew"
+    key = read_text(file, "key of finished cells", hint, largest=LARGEST_KEY).strip()
+    if not KEY.fullmatch(key):
+        raise DataError(f"{file}: this is no key of finished cells", hint=hint)
+    return key.encode()
 
 
 def _cells(
@@ -222,7 +234,7 @@ def _cells(
 ) -> Iterator[Mapping[str, Any]]:
     """Do the cells one after the other, split by split; skip those done before."""
     total = splits * len(names)
-    with tempfile.TemporaryDirectory(prefix="understudy-") as temporary:
+    with TemporaryFolder() as temporary:
         for number in range(1, splits + 1):
             written: Path | None = None
             for place, name in enumerate(names):
@@ -235,11 +247,10 @@ def _cells(
                     yield kept
                     continue
                 if written is None:
-                    written = _write_halves(plan, number, cell["seed"], Path(temporary))
+                    written = _write_halves(plan, number, cell["seed"], temporary)
                 result = {**cell, **_run(cell, written)}
                 if folder is not None:
-                    with whole_file(_place(folder, cell)) as file:
-                        file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+                    write_text(json.dumps(result, indent=1) + "\n", _place(folder, cell))
                 yield result
 
 
@@ -255,15 +266,15 @@ def _place(folder: Path, cell: Mapping[str, Any]) -> Path:
 
 
 def _kept(folder: Path | None, cell: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Read a cell that an earlier run finished; one that failed is tried again."""
+    """Read a cell that an earlier run finished; one that failed or is spoilt is done again."""
     if folder is None or not _place(folder, cell).is_file():
         return None
     try:
-        kept = json.loads(_place(folder, cell).read_text(encoding="utf-8"))
-    except ValueError:
+        kept = read_json(_place(folder, cell), "finished cell", "delete it")
+    except DataError:
         return None
-    same = isinstance(kept, dict) and kept.get("key") == cell["key"] and kept.get("status") == "ok"
-    return kept if same else None
+    same = isinstance(kept, dict) and kept.get("key") == cell["key"] and is_whole(kept)
+    return {**kept, **cell} if same else None
 
 
 def _run(cell: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -271,21 +282,23 @@ def _run(cell: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     answer = folder / "answer.json"
     answer.unlink(missing_ok=True)
     (folder / "cell.json").write_text(json.dumps(cell), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "understudy.benchmark.cell", str(folder)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([HERE, *filter(None, sys.path)])},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if answer.is_file():
-        made: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
-        return made
-    last = (done.stderr.strip().splitlines() or ["it left no message"])[-1]
-    how = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([HERE, *filter(None, sys.path)]),
+        # what a method writes goes with the folder, however the run ends
+        **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder)),
+    }
+    words = [sys.executable, "-P", "-m", "understudy.benchmark.cell", str(folder)]
+    with (folder / "said").open("w+b") as said:
+        with guarded(words, folder, stdout=DEVNULL, stderr=said, env=environment) as cell_process:
+            status = cell_process.wait()
+        if answer.is_file():
+            made: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+            return made
+        said.seek(0)
+        lines = said.read().decode("utf-8", errors="replace").strip().splitlines()
+    last = (lines or ["it left no message"])[-1]
+    how = f"signal {status - 128}" if status > 128 else f"status {status}"
     return {"status": "failed", "reason": f"the process ended with {how}: {last}"}
 
 

@@ -93,6 +93,45 @@ COLUMNS = {
 }
 
 
+NUMBER = (int, float, type(None))
+FINDING: Mapping[str, tuple[type, ...]] = {
+    "status": (str,),
+    "value": NUMBER,
+    "interval": (list, type(None)),
+    "reference": NUMBER,
+    "flagged": (bool, type(None)),
+    "better": (str,),
+    "unit": (str,),
+    "note": (str,),
+}
+
+
+def is_whole(cell: Cell) -> bool:
+    """Whether a document is a finished cell, with all that is made of it."""
+    findings = cell.get("findings")
+    warnings = cell.get("warnings")
+    return (
+        cell.get("status") == "ok"
+        and isinstance(findings, dict)
+        and all(_has(finding, FINDING) and _is_interval(finding) for finding in findings.values())
+        and isinstance(warnings, list)
+        and all(isinstance(warning, str) for warning in warnings)
+        and _has(cell.get("sizes"), dict.fromkeys(("train", "synthetic", "control"), (int,)))
+        and all(_has(cell.get(phase), dict.fromkeys(COSTS, NUMBER)) for phase in PHASES)
+    )
+
+
+def _has(document: Any, fields: Mapping[str, tuple[type, ...]]) -> bool:
+    return isinstance(document, dict) and all(
+        name in document and type(document[name]) in kinds for name, kinds in fields.items()
+    )
+
+
+def _is_interval(finding: Mapping[str, Any]) -> bool:
+    ends = finding["interval"]
+    return ends is None or [type(end) in NUMBER for end in ends] == [True, True]
+
+
 def mean_and_sd(values: Iterable[float | None]) -> dict[str, Any]:
     """Give mean, standard deviation over splits, and how many there were.
 

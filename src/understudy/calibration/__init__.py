@@ -117,7 +117,19 @@ def calibrate(
         if kept.known:
             notes.append(f"{len(kept.known):,} tables stood in the journal of an earlier go.")
     _ = ground.apart, ground.alone  # once, before the processes are given the rows
-    play(bench, schedule, start=began, budget=budget, workers=many, progress=progress, journal=kept)
+    try:
+        play(
+            bench,
+            schedule,
+            start=began,
+            budget=budget,
+            workers=many,
+            progress=progress,
+            journal=kept,
+        )
+    finally:
+        if kept is not None:
+            kept.close()
     progress("done", 1, 1)
     found = summary(schedule)
     notes += _short(found)

@@ -1,14 +1,18 @@
 """The journal of a calibration: its runs, and where its schedule stood."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from understudy.attacks.journal import Journal, fingerprint
+import numpy as np
+
+from understudy.attacks.journal import Journal
 from understudy.calibration.cell import Bench, Cell
+from understudy.calibration.planting import KINDS
 from understudy.calibration.schedule import Schedule
+from understudy.documents import loads_json
+from understudy.fingerprint import fingerprint
 from understudy.schema import dumps
 
 
@@ -19,9 +23,8 @@ def open_journal(path: Path, bench: Bench, told: Mapping[str, Any]) -> Journal:
     part of the bench: one that gives another table each time cannot go on.
     """
     ground = bench.ground
-    frames = [ground.real] if ground.release is None else [ground.real, ground.release]
-    words = json.dumps([bench.keys, bench.sensitive, bench.options, told])
-    return Journal.open(path, fingerprint([words, dumps(ground.schema)], *frames), "calibration")
+    asked = bench.keys, bench.sensitive, bench.options, told, dumps(ground.schema)
+    return Journal.open(path, fingerprint(*asked, ground.real, ground.release), "calibration")
 
 
 def go_on(schedule: Schedule, journal: Journal) -> float:
@@ -31,11 +34,52 @@ def go_on(schedule: Schedule, journal: Journal) -> float:
     """
     spent = 0.0
     for name, entry in journal.known.items():
+        if not _is_run(entry, schedule):
+            raise journal.wrong(entry["line"], "is no run of this calibration")
         cell = Cell(entry["kind"], entry["count"], entry["seed"], tuple(entry["measures"]))
         schedule.done_before(cell)
         schedule.take_in(cell, journal.found(name), entry["said"])
-        spent = entry["spent"]
+        spent = float(entry["spent"])
     return spent
+
+
+def _is_run(entry: Mapping[str, Any], schedule: Schedule) -> bool:
+    """Whether an entry is what a run of this schedule leaves: form, names, ranges."""
+    kind, count, seed = entry.get("kind"), entry.get("count"), entry.get("seed")
+    measures, said, spent = entry.get("measures"), entry.get("said"), entry.get("spent")
+    if not (
+        kind in KINDS
+        and type(count) is int
+        and (count == 0 or count in schedule.counts)
+        and type(seed) is int
+        and seed >= 0
+        and isinstance(measures, list)
+        and all(isinstance(name, str) for name in measures)
+        and isinstance(said, str)
+        and isinstance(spent, int | float)
+        and spent >= 0
+    ):
+        return False
+    names, numbers = schedule.measures, entry["numbers"]
+    if numbers.shape != (len(set(measures)), 2) or not set(measures) <= names:
+        return False
+    alarms, seconds = numbers.T
+    try:
+        notes = loads_json(said)
+    except ValueError:
+        return False
+    return (
+        entry["task"] == f"{kind} {count} #{seed}"
+        and len(set(measures)) == len(measures)
+        and bool(np.isin(alarms[~np.isnan(alarms)], (0, 1)).all())
+        and bool((np.isfinite(seconds) & (seconds >= 0)).all())
+        and isinstance(notes, dict)
+        and all(name in measures and _is_note(note) for name, note in notes.items())
+    )
+
+
+def _is_note(note: Any) -> bool:
+    return isinstance(note, list) and [type(part) for part in note] == [str, str]
 
 
 def write_down(journal: Journal, cell: Cell, numbers: Any, said: str, spent: float) -> None:

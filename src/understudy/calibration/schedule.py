@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -91,9 +91,10 @@ def grid(rows: int) -> list[int]:
 class Schedule:
     """The lanes of all measures, and what each wants to see next."""
 
-    def __init__(self, measures: Iterable[str], rows: int, seed: int) -> None:
+    def __init__(self, measures: Collection[str], rows: int, seed: int) -> None:
         self.rows, self.seed = rows, seed
         self.counts = grid(rows)
+        self.measures = set(measures)
         self.lanes = {(m, k): Lane(m, k) for m in measures for k in (NULL, *KINDS)}
         self.failures: dict[str, list[str]] = {}
         self.retired: dict[str, tuple[str, str]] = {}

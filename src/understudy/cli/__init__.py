@@ -11,7 +11,9 @@ from typing import NoReturn, TextIO
 import click
 
 from understudy._version import __version__
+from understudy.cli import ending
 from understudy.errors import UnderstudyError, interrupted
+from understudy.temporary import sweep_here
 
 COMMANDS = {
     "schema": "Say what the columns of a table are, and why.",
@@ -72,7 +74,13 @@ def main() -> None:
     """Run the command line; whatever goes wrong ends in two lines, not in a traceback."""
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    with ending.heeding():
+        _main()
+
+
+def _main() -> None:
     try:
+        sweep_here()
         status = cli.main(prog_name="understudy", standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
@@ -94,7 +102,7 @@ def main() -> None:
         _stop(2, "there is not enough memory", "give fewer rows or columns at once")
     except BaseException as error:  # a panic of compiled code is no Exception
         if isinstance(error, click.Abort) or interrupted(error):
-            _stop(130, "interrupted, nothing half written")
+            _stop(*ending.told(error))
         # status 1 is that of a failed policy, which nobody has decided here
         said = "".join(f": {line}" for line in str(error).splitlines()[:1])
         _stop(2, f"an error that was not foreseen ({type(error).__name__}{said})", _offer(error))

@@ -8,8 +8,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from understudy.errors import DataError, OptionError
+from understudy.locks import locked
 from understudy.tables import OWNER
-from understudy.tables.locks import locked
+from understudy.temporary import sweep_once
 
 HALF = ".understudy-"  # what files are called until they are in their place
 MARK = f"{HALF}copy"  # stands in a folder that was made for copying
@@ -59,6 +60,7 @@ def _locked(folder: Path) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
+            sweep_once(folder.parent.absolute())
             hint = "wait until it has ended, or name another folder (--out)"
             stack.enter_context(locked(folder, hint=hint))
         except OSError as error:

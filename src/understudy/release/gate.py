@@ -13,6 +13,7 @@ from understudy.assessment import Assessment
 from understudy.comparison import Progress, silent
 from understudy.documents import loads_json
 from understudy.errors import OptionError, UnderstudyError
+from understudy.generators import method_identity
 from understudy.measures import MEASURES
 from understudy.measures.utility.estimates import as_formulas
 from understudy.release import asked, folders, stages
@@ -126,6 +127,7 @@ def release(
     wanted = {
         "policy": text,
         "method": method,
+        "method_code": method_identity(method, given.get(method, {})),
         "rows": rows,
         "replicates": replicates,
         "holdout_share": holdout_share,

@@ -18,6 +18,7 @@ from understudy.release.folders import HALF
 from understudy.tables import write_text
 
 VERSION = 1
+KEY_BYTES = 32
 FILE = "plan.json"
 OWN = ("understudy_release", "keep", "key", "path", "steward")
 KEEP = (
@@ -37,7 +38,7 @@ def make(
     frame: pl.DataFrame, path: str | None, asked: Mapping[str, Any], begun: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Make the plan; the key, and a seed that nobody chose, are those of a run begun before."""
-    key = bytes.fromhex(begun["key"]) if begun else secrets.token_bytes(32)
+    key = bytes.fromhex(begun["key"]) if begun else secrets.token_bytes(KEY_BYTES)
     seed = asked["seed"]
     if seed is None:
         seed = begun["seed"] if begun else secrets.randbits(32)
@@ -77,7 +78,8 @@ def read(folder: Path) -> dict[str, Any] | None:
         check_form(plan, {"understudy_release": int, "key": str, "seed": int})
         if plan["understudy_release"] != VERSION or plan["seed"] < 0:
             raise ValueError(f"version {plan['understudy_release']}, seed {plan['seed']}")
-        bytes.fromhex(plan["key"])
+        if len(bytes.fromhex(plan["key"])) != KEY_BYTES:
+            raise ValueError("its key is cut off")
     except (DataError, ValueError) as error:
         raise DataError(
             f"{folder} is there, but is no release of this version",

@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import shutil
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
@@ -15,18 +14,25 @@ import polars as pl
 
 from understudy.comparison import Progress
 from understudy.errors import DataError, OptionError
+from understudy.fingerprint import file_digest
 from understudy.schema import Schema, near
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.model_file import State
 from understudy.synthesizers.program import Program
 from understudy.synthesizers.returned import Strange, take_in
 from understudy.tables import Table, read_file, write_file
+from understudy.temporary import TemporaryFolder
 
 PLACES = ("train", "out", "rows", "seed")
 FORMATS = ("csv", "parquet")
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 LARGEST_SEED = 2**31
 MOST_NOTES = 8
+MODULE = "-m"  # python -m runs a module, whose file is not named
+STARTS = re.compile(
+    r"(python|pypy|R|Rscript|julia|java|node|ruby|perl|(ba|da|z|k)?sh|env|uv|conda|docker|podman)"
+    r"[\d.]*(\.exe)?$"
+)
 EXAMPLE = "such as 'Rscript make.R {train} {out} {rows} {seed}'"
 
 
@@ -46,12 +52,16 @@ class Command:
         After which the program and all that it started are ended.
     environment : dict, optional
         The program's environment variables, beside PATH; the caller's own if not given.
+    version : str
+        What tells this program from earlier ones where results are kept; any text, to be changed
+        whenever the program changes. If empty, the content of the files that the command names.
     """
 
     command: str = ""
     format: str = "csv"
     seconds: float = 600.0
     environment: dict[str, str] | None = None
+    version: str = ""
     table_: Table = field(init=False, repr=False)
     strange_: dict[tuple[str, str], list[Strange]] = field(
         default_factory=dict, init=False, repr=False
@@ -81,6 +91,7 @@ class Command:
             raise OptionError(
                 f"command: environment = {self.environment!r}", hint="give names with values"
             )
+        self.version = str(self.version)
         self._check_places()
 
     def _check_places(self) -> None:
@@ -119,6 +130,27 @@ class Command:
             return None
         return {"PATH": os.environ.get("PATH", ""), **{k: str(given[k]) for k in given}}
 
+    def identity(self) -> list[tuple[str, str]]:
+        """Give what tells the program from others: its version, or the files of the command.
+
+        Whoever is found by PATH or runs a module may only start the program: its file does not do.
+        """
+        if self.version:
+            return [("version", self.version)]
+        first, *rest = self.words
+        found = shutil.which(first, path=(self._environment or os.environ).get("PATH"))
+        named = [part for word in rest for part in (word, word.partition("=")[2]) if _is_file(part)]
+        by_path = found is not None and os.path.dirname(first) and not STARTS.match(self.program)
+        if not (by_path or named) or (STARTS.match(self.program) and MODULE in rest):
+            raise OptionError(
+                f"command: whether '{self.program}' is still the program that it was cannot be "
+                "told, for no file of the command is it",
+                hint="say which version it is, -o command.version=TEXT, and change that whenever "
+                "it changes",
+            )
+        files = [*([found] if found else []), *named]
+        return [(file, file_digest(Path(file))) for file in files]
+
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Keep the table: the program learns when it is run."""
         if shutil.which(self.words[0]) is None:
@@ -134,8 +166,8 @@ class Command:
         if rows == 0:
             return self.table_.modelled[:0]
         seed = int(rng.integers(LARGEST_SEED))
-        with tempfile.TemporaryDirectory(prefix="understudy-") as folder:
-            train, out = (Path(folder) / f"{name}.{self.format}" for name in ("train", "out"))
+        with TemporaryFolder() as folder:
+            train, out = (folder / f"{name}.{self.format}" for name in ("train", "out"))
             write_file(self.table_.modelled, train)
             places = {"train": train, "out": out, "rows": rows, "seed": seed}
             words = [PLACEHOLDER.sub(lambda m: str(places[m[1]]), word) for word in self.words]
@@ -146,7 +178,7 @@ class Command:
                 self._environment,
                 more="allow more with command.seconds",
             )
-            program.run(Path(folder) / "said")
+            program.run(folder / "said")
             if not out.is_file():
                 raise DataError(f"{self.program} ended and wrote no table", hint="write to {out}")
             return self._read(out, rows)
@@ -184,3 +216,10 @@ class Command:
     def restore(self, state: State, schema: Schema) -> Self:
         """Refuse, as no such file is written."""
         raise OptionError("command: there are no model files", hint="run the command again")
+
+
+def _is_file(word: str) -> bool:
+    try:
+        return bool(word) and Path(word).is_file()
+    except (OSError, ValueError):  # too long, or with a character that no path has
+        return False

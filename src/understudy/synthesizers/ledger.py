@@ -21,9 +21,9 @@ from typing import Any, Self
 from understudy.documents import check_form, read_json
 from understudy.engines import MemorySource
 from understudy.errors import DataError, OptionError
+from understudy.locks import locked, one_name
 from understudy.synthesizers.budget import NEIGHBOURS, ROUNDING, Step, check_epsilon
 from understudy.tables import Table, write_text
-from understudy.tables.locks import locked
 
 VERSION = 1
 KEEP = (
@@ -163,6 +163,7 @@ def _changing(path: Path, otherwise: str = NOT_SPENT) -> Iterator[list[Ledger]]:
     """
     try:
         with locked(path, hint="repeat the command", wait=WAIT):
+            one_name(path)
             held = [read(path) if path.exists() else Ledger()]
             yield held
             text = json.dumps(held[0].to_dict(), indent=1, ensure_ascii=False, allow_nan=False)

@@ -5,9 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -49,34 +50,44 @@ class Program:
         The folder of that file goes if this process is killed: it holds what the program was given.
         """
         with said.open("wb") as heard:
-            # the guard ends the program when this process is killed: its pipe closes then
-            guard = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(GUARD), str(said.parent), *self.words],
-                stdin=subprocess.PIPE,
-                stdout=heard,
-                stderr=subprocess.STDOUT,
-                env=self.environment,
-                start_new_session=True,
-            )
-            try:
-                status = guard.wait(self.seconds)
-            except subprocess.TimeoutExpired:
-                raise DataError(
-                    f"{self.name} did not finish within {self.seconds:g} seconds and was "
-                    f"stopped{last_lines(said)}",
-                    hint=self.more,
-                ) from None
-            finally:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(guard.pid, signal.SIGKILL)
-                guard.wait()
-                if guard.stdin is not None:
-                    guard.stdin.close()
+            more = {"stdout": heard, "stderr": subprocess.STDOUT, "env": self.environment}
+            with guarded(self.words, said.parent, **more) as guard:
+                try:
+                    status = guard.wait(self.seconds)
+                except subprocess.TimeoutExpired:
+                    raise DataError(
+                        f"{self.name} did not finish within {self.seconds:g} seconds and was "
+                        f"stopped{last_lines(said)}",
+                        hint=self.more,
+                    ) from None
         if status:
             raise DataError(
                 f"{self.name} ended with exit status {status}{last_lines(said)}",
                 hint="run it by hand on a small table",
             )
+
+
+@contextlib.contextmanager
+def guarded(words: Sequence[str], folder: Path, **more: Any) -> Iterator["subprocess.Popen[bytes]"]:
+    """Start a program that ends, with all it started, when this block does.
+
+    It does too when this process is killed, and the folder goes then, which holds what it was
+    given: its guard notices that the pipe between them is closed.
+    """
+    guard = subprocess.Popen(
+        [sys.executable, "-I", "-S", str(GUARD), str(folder), *words],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+        **more,
+    )
+    try:
+        yield guard
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(guard.pid, signal.SIGKILL)
+        guard.wait()
+        if guard.stdin is not None:
+            guard.stdin.close()
 
 
 def last_lines(said: Path) -> str:

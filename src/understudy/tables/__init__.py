@@ -1,5 +1,6 @@
 """Tables: read, write, convert, split."""
 
+from understudy.locks import OWNER
 from understudy.tables.conditions import Condition
 from understudy.tables.digests import RowDigest, digest_file
 from understudy.tables.files import FORMATS, format_of, read_file
@@ -7,7 +8,6 @@ from understudy.tables.formulas import without_formulas
 from understudy.tables.frames import Taken, free_name, take_in, typed_by_rows
 from understudy.tables.markers import Marker, believed_marker, read_marker, sidecar
 from understudy.tables.output import (
-    OWNER,
     WholeFiles,
     check_writable,
     whole_file,

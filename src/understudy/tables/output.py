@@ -3,7 +3,6 @@
 import gzip
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -14,11 +13,12 @@ from typing import IO, cast
 import polars as pl
 
 from understudy.errors import DataError, OptionError
+from understudy.locks import OWNER
 from understudy.optional import need
 from understudy.tables.files import format_of
+from understudy.temporary import TemporaryFolder
 
 MOST_IN_EXCEL = 1_048_575
-OWNER = 0o600  # read and written by the owner alone
 
 
 def write_file(frame: pl.DataFrame, path: Path, *, for_owner: bool = False) -> None:
@@ -122,12 +122,10 @@ def _write_typed(
             else:
                 first.write_ipc(opened)
         return
-    with ExitStack() as stack:
-        temporary = tempfile.TemporaryDirectory(prefix=".understudy-", dir=file.parent)
-        stack.callback(temporary.cleanup)  # once more, if the first time was interrupted
-        folder, parts = stack.enter_context(temporary), []
+    with TemporaryFolder(file.parent) as folder:
+        parts = []
         for number, batch in enumerate(chain([first, second], several)):
-            parts.append(Path(folder) / f"{number:09d}.arrow")
+            parts.append(folder / f"{number:09d}.arrow")
             with parts[-1].open("wb") as opened:
                 batch.write_ipc(opened, compression="zstd")
         whole = pl.scan_ipc(parts, glob=False)
@@ -158,7 +156,7 @@ class WholeFiles:
 
 @contextmanager
 def whole_file(path: Path, *, for_owner: bool = False) -> Iterator[Path]:
-    """Hand out a temporary path beside the target, and move it there when all went well.
+    """Hand out a path in a hidden folder beside the target; move it there when all went well.
 
     A link is followed. What is no ordinary file (a device, a pipe) is written to directly. A file
     for its owner can be read by nobody else, not even for a moment.
@@ -175,19 +173,18 @@ def whole_file(path: Path, *, for_owner: bool = False) -> Iterator[Path]:
     if not path.parent.is_dir():
         raise DataError(f"{path}: there is no folder '{path.parent}'", hint="make the folder first")
     try:
-        handle, name = tempfile.mkstemp(prefix=".understudy-", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
+        beside = TemporaryFolder(path.parent)
     except OSError as error:
         raise _cannot(path, error, hint="check the folder's rights and space") from error
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(OWNER if for_owner else 0o666 & ~_umask())
-        temporary.replace(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise _cannot(path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with beside as folder:
+        temporary = folder / path.name
+        try:
+            temporary.touch(OWNER)
+            yield temporary
+            temporary.chmod(OWNER if for_owner else 0o666 & ~_umask())
+            temporary.replace(path)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise _cannot(path, error) from error
 
 
 def _cannot(path: Path, error: Exception, hint: str = "is there space left?") -> DataError:

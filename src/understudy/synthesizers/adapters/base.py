@@ -6,8 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -23,6 +21,7 @@ from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.model_file import State
 from understudy.synthesizers.program import Program
 from understudy.tables import Table
+from understudy.temporary import TemporaryFolder
 
 SCRIPTS = Path(__file__).with_name("scripts")
 LARGEST_SEED = 2**31
@@ -50,14 +49,6 @@ class Tool:
     script: str
 
 
-class _Folder:
-    """A temporary folder that only this user can read, and that goes when nobody needs it."""
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="understudy-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-
 @dataclass(kw_only=True)
 class Adapter:
     """A tool that learns once in its own environment, and is run anew for every sample.
@@ -78,7 +69,7 @@ class Adapter:
     version_: str = field(default="", init=False, repr=False)
     handed_: tuple[Handed, ...] = field(default=(), init=False, repr=False)
     empty_: pl.DataFrame = field(init=False, repr=False)
-    folder_: _Folder = field(init=False, repr=False)
+    folder_: TemporaryFolder = field(init=False, repr=False)
 
     foreign: ClassVar[bool] = True
     tool: ClassVar[Tool]
@@ -103,6 +94,10 @@ class Adapter:
         """Give the options that the tool is told."""
         raise NotImplementedError
 
+    def identity(self) -> str:
+        """Give what tells the tool from others where results are kept: its version."""
+        return version_of(self.tool, self.card.name, self.python)
+
     @property
     def program(self) -> str:
         """What to call the tool, with its version."""
@@ -117,7 +112,7 @@ class Adapter:
         """Hand the table over, and let the tool learn."""
         sent, self.handed_ = hand_over(table, rng)
         self.empty_ = table.modelled[:0]
-        self.folder_ = _Folder()
+        self.folder_ = TemporaryFolder()
         if sent.width:
             progress(f"{self.tool.name} is learning", 0, 1)
             train = self._place("train.csv")
