@@ -34,6 +34,7 @@ class HotDeck:
         loses="all relations between the other columns within a cell",
         claim="None: every value is a real one, and a cell of one record is that record.",
         file="every training row, the columns shuffled apart within cells",
+        holds="real rows",
         source="an example",
     )
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from understudy.errors import OptionError
 from understudy.schema import Schema
 from understudy.synthesizers import Synthesizer, synthesizer
-from understudy.synthesizers.base import options_given
 from understudy.synthesizers.claims import claimed
+from understudy.synthesizers.options import options_given
 from understudy.tables import Table, take_in
 
 FEW = 50
@@ -38,12 +38,12 @@ class Ours:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        synthesizer(self.method, **self.options)  # says at once what is wrong with the options
+        synthesizer(self.method, **self.options).ready()  # says at once what is wrong
 
     @property
     def name(self) -> str:
         """The method, or the program that it runs."""
-        method = synthesizer(self.method, **self.options).method
+        method = synthesizer(self.method, **self.options).ready().method
         return str(getattr(method, "program", self.method))
 
     def __call__(self, train: Table, rows: int, copies: int, seed: int) -> list[pl.DataFrame]:

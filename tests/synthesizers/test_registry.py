@@ -47,7 +47,8 @@ def environment(tmp_path_factory):
     install(folder, project["name"], project["entry-points"]["understudy.synthesizers"])
     install(folder, "broken-thing", {"broken": "broken_thing:Method"}, "import no_such_module")
     install(folder, "cheeky", {"cart": "cheeky:Cart"}, "raise RuntimeError('never loaded')")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(EXAMPLE)])}
+    paths = [str(folder), str(EXAMPLE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 @pytest.fixture(scope="module")

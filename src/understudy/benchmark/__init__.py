@@ -178,7 +178,7 @@ def _checked(
     if rows is not None and rows < 1:
         raise OptionError(f"rows = {rows}", hint="ask for at least 1 row")
     for name in names:
-        synthesizer(name, **options.get(name, {}))
+        synthesizer(name, **options.get(name, {})).ready()
     others = {name: given for name, given in options.items() if name not in names}
     for name in others:
         if name in SYNTHESIZERS:

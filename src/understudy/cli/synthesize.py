@@ -240,7 +240,7 @@ def _full(
     name = method or DEFAULT
     common.only(options, name)
     own = options.get(name, {})
-    made = synthesizer(name, seed=seed, progress=progress, constraints=constraints, **own)
+    made = synthesizer(name, seed=seed, progress=progress, constraints=constraints, **own).ready()
     made.tell = tell
     table = Table.of(train, schema)
     if claimed(made.method) is not None:

@@ -31,7 +31,7 @@ def check_method(
     method: str, options: Mapping[str, Mapping[str, Any]], rows: int | None, replicates: int
 ) -> None:
     """Refuse a method, options and numbers that are not to be had."""
-    synthesizer(method, **options.get(method, {}))
+    synthesizer(method, **options.get(method, {})).ready()
     for name in options:
         if name in SYNTHESIZERS and name != method:
             raise OptionError(f"{name} has options, but the method is {method}", hint="drop them")
