@@ -9,6 +9,7 @@ from understudy.errors import OptionError
 MOST_ROWS = 10**12  # that can be counted and written, batch by batch
 MOST_REPLICATES = 1_000
 MOST_TREES = 10_000
+MOST_WORKERS = 1_024
 MOST = 10**9  # of whatever else is a whole number
 
 

@@ -136,9 +136,9 @@ def test_arrays_and_frames_that_tell_of_more_than_there_is(forest, tmp_path):
 def test_two_members_of_one_name_and_other_ways_of_packing(forest, tmp_path):
     content = forged.members(forest)
     name = next(name for name in content if name != "model.json")
-    with zipfile.ZipFile(forged.write(tmp_path / "m", content), "a") as archive:
-        with pytest.warns(UserWarning, match="Duplicate name"):
-            archive.writestr(name, content[name])
+    path = forged.write(tmp_path / "m", content)
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr(name, content[name])
     assert "two members of one name" in refused(tmp_path / "m")
     with zipfile.ZipFile(tmp_path / "m", "w", zipfile.ZIP_BZIP2) as archive:
         for member, data in content.items():
@@ -165,6 +165,12 @@ def test_two_members_of_one_name_and_other_ways_of_packing(forest, tmp_path):
 )
 def test_heads_that_cannot_be(forest, head, tmp_path):
     refused(forged.with_head(forest, tmp_path / "m", **head))
+
+
+def test_a_seed_of_128_bits_comes_back(tmp_path):
+    made = us.synthesizer("bootstrap", seed=2**128 - 1).fit(forged.table(30))
+    made.save(tmp_path / "m")
+    assert us.load(tmp_path / "m").sample(5).equals(made.sample(5))
 
 
 def test_a_head_that_is_too_deep(forest, tmp_path):

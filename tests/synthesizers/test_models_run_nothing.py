@@ -15,7 +15,7 @@ import pytest
 
 import forged
 import understudy as us
-from test_registry import install
+from installed import install
 from understudy.errors import OptionError
 from understudy.synthesizers import SYNTHESIZERS, Synthesizer, native, options_of
 

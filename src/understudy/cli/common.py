@@ -64,7 +64,7 @@ def parse_options(given: Iterable[str]) -> dict[str, dict[str, Any]]:
 def _value(text: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # numbers of thousands of digits too
         return text
 
 

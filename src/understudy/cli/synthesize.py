@@ -9,6 +9,7 @@ import click
 from understudy.cli import common
 from understudy.cli.texts import given_values, margin_shares, replicate_paths
 from understudy.errors import OptionError, UnderstudyError
+from understudy.limits import MOST_ROWS, check_number
 
 if TYPE_CHECKING:
     from understudy.synthesizers import Synthesizer
@@ -116,6 +117,8 @@ def command(
             f"{option} is given, but no column to replace", hint="add --replace A,B or --keep A,B"
         )
     check_writable(out)
+    if rows is not None:
+        check_number("rows", rows, 0, MOST_ROWS)
     outputs, note = replicate_paths(out, replicates), note_for(out)
     common.check_outputs([*outputs, note, save, ledger], [train, model, schema, train_on])
     common.check_outputs([*outputs, note, save], [ledger])

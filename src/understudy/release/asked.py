@@ -10,6 +10,7 @@ from understudy import policy as policies
 from understudy.advisor import ALL, AUTO, as_names
 from understudy.comparison import compare_tables
 from understudy.errors import OptionError
+from understudy.limits import MOST_REPLICATES, MOST_ROWS, check_number
 from understudy.measures import MEASURES, choose
 from understudy.measures.utility.estimates import check_formulas
 from understudy.running import SMALLEST, check_options, subgroups
@@ -36,9 +37,9 @@ def check_method(
         if name in SYNTHESIZERS and name != method:
             raise OptionError(f"{name} has options, but the method is {method}", hint="drop them")
     check_options({name: given for name, given in options.items() if name != method})
-    for name, number in (("rows", rows), ("replicates", replicates)):
-        if number is not None and number < 1:
-            raise OptionError(f"{name} = {number}", hint="use at least 1")
+    if rows is not None:
+        check_number("rows", rows, 1, MOST_ROWS)
+    check_number("replicates", replicates, 1, MOST_REPLICATES)
 
 
 def chosen_measures(

@@ -217,12 +217,11 @@ class Forest:
                 f"forest: the columns that are kept ({', '.join(self.keep)}) need rows",
                 hint="complete the rows of a table, or keep no column",
             )
-        if self.balance_ is None or not rows:
+        if self.balance_ is None or rows < SMALLEST:
             return self._decode(self._draw(rows, rng), rng)
-        wanted = max(rows, SMALLEST)
-        pool = self._draw(POOL * wanted, rng)
-        chosen = self.balance_.select(pool, wanted)
-        return self._decode(pool[rng.permutation(chosen)[:rows]], rng)
+        pool = self._draw(POOL * rows, rng)
+        chosen = self.balance_.select(pool, rows)
+        return self._decode(pool[rng.permutation(chosen)], rng)
 
     def complete(self, kept: Table, rng: np.random.Generator) -> pl.DataFrame:
         """Draw all other columns for the rows of a table whose kept columns stay untouched."""
