@@ -82,5 +82,5 @@ class HotDeck:
 
     def restore(self, state: State, schema: Schema) -> Self:
         """Take the rows."""
-        self.rows_ = state.frames["rows"]
+        self.rows_ = state.frame("rows", schema.modelled)
         return self

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.comparison import Comparison
+from understudy.documents import read_json
 from understudy.errors import DataError, OptionError
 from understudy.findings import Finding
 from understudy.measures import MEASURES
@@ -15,6 +16,26 @@ from understudy.measures import MEASURES
 VERSION = 1
 HINT = "give a file written by understudy calibrate --out"
 MAIN = "copies"
+# what a file must look like: a type, any of several forms, a list or mapping of one, named parts
+SIZE = (float, int, None)
+LEAK = {
+    "value": SIZE,
+    "bound": SIZE,
+    "interval": [SIZE],
+    "planted": ([SIZE], None),
+    "censored": (str, None),
+}
+FOUND = {"status": str, "why": (str, None), "kinds": ({...: {"smallest": (LEAK, None)}}, None)}
+FORM = {
+    "measures": {...: FOUND},
+    "provenance": {
+        "columns": {...: str},
+        "rows": {"each": int},
+        "keys": ([str], None),
+        "sensitive": ([str], None),
+        "options": ({...: {}}, None),
+    },
+}
 
 
 def read_calibration(given: Any) -> dict[str, Any]:
@@ -26,16 +47,7 @@ def read_calibration(given: Any) -> dict[str, Any]:
         given = given.to_dict()
     if isinstance(given, Mapping):
         return _checked(given, "calibration")
-    path = Path(given)
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such file", hint=HINT) from error
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}", hint=HINT) from error
-    except ValueError as error:
-        raise DataError(f"{path}: this is not a whole calibration", hint=HINT) from error
-    return _checked(data, str(path))
+    return _checked(read_json(Path(given), "calibration", HINT), str(given))
 
 
 def _checked(data: Any, name: str) -> dict[str, Any]:
@@ -46,16 +58,35 @@ def _checked(data: Any, name: str) -> dict[str, Any]:
             f"{name}: a calibration of version {data['understudy_calibration']}",
             hint=f"this program reads version {VERSION}",
         )
-    told = data.get("provenance")
-    whole = (
-        isinstance(told, Mapping)
-        and isinstance(told.get("columns"), Mapping)
-        and isinstance(told.get("rows"), Mapping)
-        and isinstance(data.get("measures"), Mapping)
-    )
-    if not whole:
+    if not _is_like(data, FORM):
         raise DataError(f"{name}: this is not a whole calibration", hint=HINT)
+    for measure, found in data["measures"].items():
+        leaks = [kind.get("smallest") for kind in (found.get("kinds") or {}).values()]
+        if (found["status"] == "ok" and not leaks) or not all(map(_is_told, filter(None, leaks))):
+            raise DataError(f"{name}: what is said of {measure} is damaged", hint=HINT)
     return dict(data)
+
+
+def _is_like(value: Any, form: Any) -> bool:
+    """Whether a value has a form; parts that are absent are none."""
+    if isinstance(form, tuple):
+        return any(_is_like(value, one) for one in form)
+    if isinstance(form, list):
+        return isinstance(value, list) and all(_is_like(item, form[0]) for item in value)
+    if isinstance(form, dict):
+        if not isinstance(value, Mapping):
+            return False
+        if ... in form:
+            return all(_is_like(item, form[...]) for item in value.values())
+        return all(_is_like(value.get(name), part) for name, part in form.items())
+    return value is None if form is None else isinstance(value, form)
+
+
+def _is_told(leak: Mapping[str, Any]) -> bool:
+    """Whether a smallest leak has a size, or says on which side of those planted it lies."""
+    pairs = [leak["interval"], leak.get("planted") or (None, None)]
+    size = {None: "value", "above": "bound", "below": "bound"}.get(leak.get("censored"), "")
+    return leak.get(size) is not None and all(len(pair) == 2 for pair in pairs)
 
 
 def check_fits(data: Mapping[str, Any], comparison: Comparison) -> None:
