@@ -414,7 +414,7 @@ def test_what_was_changed_in_a_calibration_is_refused():
             }.items()
         ),
     ):  # fmt: skip
-        with pytest.raises(DataError, match="not a whole calibration|is damaged"):
+        with pytest.raises(DataError, match=r"not a whole calibration|is damaged"):
             read_calibration(changed)
 
 
