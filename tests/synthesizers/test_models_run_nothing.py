@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import forged
+import process
 import understudy as us
 from installed import install
 from understudy.errors import OptionError
@@ -162,9 +163,19 @@ def test_a_method_that_does_not_say_what_its_file_holds_is_not_saved(tmp_path):
         card = dataclasses.replace(SYNTHESIZERS["bootstrap"].card, name="unsaid", holds="")
 
     made = Synthesizer(Unsaid()).fit(forged.table(30))
-    with pytest.raises(OptionError, match="unsaid does not say what its model file would hold"):
+    with pytest.raises(OptionError, match="unsaid cannot be saved: its card does not say"):
         made.save(tmp_path / "m")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_model_that_cannot_be_saved_is_told_before_the_fit(tmp_path):
+    out = tmp_path / "out.csv"
+    done = process.here(
+        "synthesize", "no-table.csv", "--out", out, "--save", tmp_path / "m",
+        "--method", "command", "-o", "command.command=true {train} {out}", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "command cannot be saved" in done.stderr
 
 
 @pytest.mark.parametrize("name", native())

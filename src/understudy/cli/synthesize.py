@@ -156,6 +156,7 @@ def command(
                 margins=shares,
                 constraints=constraint,
                 ledger=ledger,
+                saves=save is not None,
                 tell=lambda text: common.say(f"warning: {text}", quiet=quiet),
             )
         try:
@@ -229,6 +230,7 @@ def _full(
     margins: Any,
     constraints: tuple[str, ...],
     ledger: Path | None,
+    saves: bool,
     tell: Callable[[str], None],
 ) -> "Release":
     from understudy.synthesizers import DEFAULT, synthesizer
@@ -245,6 +247,8 @@ def _full(
     own = options.get(name, {})
     made = synthesizer(name, seed=seed, progress=progress, constraints=constraints, **own).ready()
     made.tell = tell
+    if saves:
+        made.check_saving()
     table = Table.of(train, schema)
     if claimed(made.method) is not None:
         refuse_typed_by_rows(train, table.schema)

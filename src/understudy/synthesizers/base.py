@@ -301,6 +301,15 @@ class Synthesizer:
             raise OptionError("the synthesizer has not been fitted", hint="call fit first")
         return self.schema_
 
+    def check_saving(self) -> None:
+        """Refuse, best before a fit, to save a method that has no model files."""
+        if not self.method.card.holds:
+            raise OptionError(
+                f"{self.method.card.name} cannot be saved: its card does not say what a model file "
+                "would hold",
+                hint="save the rows",
+            )
+
     def save(self, path: str | Path) -> None:
         """Write a model file; sampling from it needs no real data."""
         with whole_file(Path(path), for_owner=self.method.card.is_file_for_owner) as temporary:
@@ -309,11 +318,7 @@ class Synthesizer:
     def write(self, file: Path) -> None:
         """Write the model to a file that is not yet in its place."""
         state = self.method.state()
-        if not self.method.card.holds:
-            raise OptionError(
-                f"{self.method.card.name} does not say what its model file would hold",
-                hint="its card has to say so (holds), or there is no model file",
-            )
+        self.check_saving()
         head = {
             "understudy": __version__,
             "method": self.method.card.name,
