@@ -38,8 +38,9 @@ class Noisy:
     spending_: tuple[Step, ...] = field(default=(), init=False)
 
     card: ClassVar[MethodCard] = MethodCard(
-        "noisy", "Noisy counts", "columns", "the rest", "epsilon", "noisy counts", "nobody"
-    )
+        "noisy", "Noisy counts", "columns", "the rest", "epsilon", "noisy counts", "nobody",
+        holds="model",
+    )  # fmt: skip
 
     def fit(self, table, rng, progress):
         columns = [c for c in table.schema if c.is_modelled]

@@ -34,6 +34,7 @@ class HotDeck:
         loses="all relations between the other columns within a cell",
         claim="None: every value is a real one, and a cell of one record is that record.",
         file="every training row, the columns shuffled apart within cells",
+        holds="real rows",
         source="an example",
     )
 
@@ -81,5 +82,5 @@ class HotDeck:
 
     def restore(self, state: State, schema: Schema) -> Self:
         """Take the rows."""
-        self.rows_ = state.frames["rows"]
+        self.rows_ = state.frame("rows", schema.modelled)
         return self

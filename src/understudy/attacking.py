@@ -16,6 +16,7 @@ from understudy.comparison import Progress, silent
 from understudy.engines import MemorySource
 from understudy.errors import OptionError
 from understudy.generators import generator as as_generator
+from understudy.limits import MOST, check_number
 from understudy.provenance import versions
 from understudy.schema import near
 from understudy.tables import Table
@@ -136,6 +137,8 @@ def _check(name: str, options: Mapping[str, Any]) -> None:
                 f"{name}: {option} = {value!r} is not {' or '.join(words)}",
                 hint=f"the default is {known[option].default}",
             )
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            check_number(f"{name}: {option}", value, most=MOST)
 
 
 def _is(value: Any, kind: Any) -> bool:

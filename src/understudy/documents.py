@@ -17,7 +17,7 @@ from understudy.errors import DataError
 
 LARGEST = 1 << 28  # bytes
 DEEPEST = 100
-LARGEST_WHOLE = 10**30
+LARGEST_WHOLE = 10**39  # a seed of 128 bits is below
 
 
 def read_json(path: Path, what: str, hint: str) -> Any:

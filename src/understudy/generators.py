@@ -16,8 +16,8 @@ from understudy.errors import OptionError
 from understudy.fingerprint import fingerprint
 from understudy.schema import Schema
 from understudy.synthesizers import Synthesizer, synthesizer
-from understudy.synthesizers.base import options_given
 from understudy.synthesizers.claims import claimed
+from understudy.synthesizers.options import options_given
 from understudy.tables import Table, take_in
 
 FEW = 50
@@ -39,7 +39,7 @@ class Ours:
     version: str = ""
 
     def __post_init__(self) -> None:
-        synthesizer(self.method, **self.options)  # says at once what is wrong with the options
+        synthesizer(self.method, **self.options).ready()  # says at once what is wrong
 
     @functools.cached_property
     def identity(self) -> str:
@@ -50,7 +50,7 @@ class Ours:
     @property
     def name(self) -> str:
         """The method, or the program that it runs."""
-        method = synthesizer(self.method, **self.options).method
+        method = synthesizer(self.method, **self.options).ready().method
         return str(getattr(method, "program", self.method))
 
     def __call__(self, train: Table, rows: int, copies: int, seed: int) -> list[pl.DataFrame]:

@@ -10,6 +10,7 @@ from typing import Any
 from understudy.comparison import Comparison
 from understudy.errors import OptionError, UnderstudyError, interrupted
 from understudy.findings import Finding, Part, average
+from understudy.limits import MOST, check_number
 from understudy.measures import MEASURES, Measure
 from understudy.schema import near
 from understudy.threads import one_thread
@@ -30,6 +31,7 @@ HOW_TO = {
     "aligned": " Rows are aligned where row i of every synthetic table stands for person i of "
     "training, as in partially synthetic data: say so (--aligned) if it is true.",
 }
+NUMBERS = (int, float, int | None, float | None)
 VALUES = re.compile(r"""'[^']*'|`[^`]*`|"[^"]*"|\d[\d.,:-]*""")
 
 
@@ -144,8 +146,11 @@ def check_options(options: Mapping[str, Mapping[str, Any]]) -> None:
                     f"{name}: {option} = {value!r} is not a number",
                     hint=f"the default is {known[option].default}",
                 )
+            if wanted in NUMBERS and isinstance(value, int | float):
+                check_number(f"{name}: {option}", value)
             least = 0 if known[option].default == 0 else 1
-            if wanted is int and not (isinstance(value, int) and value >= least):
+            if wanted is int and not (isinstance(value, int) and least <= value <= MOST):
                 raise OptionError(
-                    f"{name}: {option} = {value!r}", hint=f"give a whole number from {least} up"
+                    f"{name}: {option} = {value!r}",
+                    hint=f"give a whole number from {least} up, {MOST:,} at most",
                 )

@@ -226,8 +226,10 @@ def test_no_release_is_none_given(letters):
     assert found["attack.worlds"].status == "ok"
 
 
-def test_what_is_shared_of_a_program_is_its_name_and_of_options_all_but_the_record():
-    told = _told(Ours("command", {"command": "/home/anna/make --key secret {train} {out}"}))
+def test_what_is_shared_of_a_program_is_its_name_and_of_options_all_but_the_record(tmp_path):
+    program = tmp_path / "make"
+    program.touch(0o755)
+    told = _told(Ours("command", {"command": f"{program} --key secret {{train}} {{out}}"}))
     assert told == {"command": "make"}
     assert _shareable({"record": 3, "records": 4}) == {"record": "named", "records": 4}
 

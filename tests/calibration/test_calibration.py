@@ -393,6 +393,31 @@ def test_what_is_no_calibration(tmp_path):
         read_calibration(tmp_path / "none.json")
 
 
+def test_what_was_changed_in_a_calibration_is_refused():
+    leak = {"value": 0.1, "interval": [None, 0.2], "censored": None, "planted": [0.01, 0.1]}
+
+    def told(measures=None, **provenance):
+        facts = {"columns": {"a": "number"}, "rows": {"each": 9}, **provenance}
+        return {"understudy_calibration": 1, "measures": measures or {}, "provenance": facts}
+
+    def found(kinds, status="ok"):
+        return told({FAST[0]: {"status": status, "kinds": kinds}})
+
+    read_calibration(found({"copies": {"smallest": leak}, "unique": {"smallest": None}}))
+    for changed in (
+        told(rows={"each": "many"}), told(columns=[]), told(keys=[1]), told(options={"x": 1}),
+        told({FAST[0]: "x"}), told({FAST[0]: {"status": "ok"}}), found([]), found({"copies": 1}),
+        *(
+            found({"copies": {"smallest": {**leak, name: value}}})
+            for name, value in {
+                "value": None, "interval": [1], "planted": 3, "censored": "beside", "bound": "x"
+            }.items()
+        ),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match=r"not a whole calibration|is damaged"):
+            read_calibration(changed)
+
+
 def test_a_methods_output_under_labels_drawn_anew():
     found = calibrate(
         people(600, 1), method="independent", measures=FAST[:1], budget=1, workers=1, rows=500

@@ -17,6 +17,8 @@ import pytest
 import process
 import understudy as us
 from understudy.errors import DataError, MissingExtraError, OptionError
+from understudy.generators import Ours
+from understudy.release.asked import check_method
 from understudy.synthesizers.adapters.exchange import hand_over, take_back
 from understudy.tables import Table
 
@@ -208,8 +210,9 @@ def test_a_tool_that_is_not_there_is_told_with_its_licence(name, tmp_path):
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
     python.chmod(0o755)
+    made = us.synthesizer(name, python=str(python))
     with pytest.raises(MissingExtraError, match="is not installed for") as caught:
-        us.synthesizer(name, python=str(python))
+        made.ready()
     assert "pip install" in caught.value.hint
     assert LICENCES[name] in caught.value.hint
     assert f"-o {name}.python=PATH" in caught.value.hint
@@ -235,8 +238,30 @@ def test_a_tool_that_is_not_there_is_told_with_its_licence(name, tmp_path):
 )
 def test_options_are_refused_before_any_work(name, options, said):
     with pytest.raises(OptionError, match=said) as caught:
-        us.synthesizer(name, **options)
+        us.synthesizer(name, **options).ready()
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_nothing_is_started_before_a_fit(name, train, tmp_path):
+    python, mark = tmp_path / "python", tmp_path / "was started"
+    python.write_text(f"#!/bin/sh\ntouch '{mark}'\nexit 3\n")
+    python.chmod(0o755)
+    made = us.synthesizer(name, python=str(python))
+    assert not mark.exists()
+    with pytest.raises(MissingExtraError, match="is not installed for"):
+        made.fit(train)
+    assert mark.exists()
+
+
+def test_whoever_is_about_to_fit_says_first_that_the_tool_is_missing(tmp_path):
+    options = {"python": str(tmp_path / "none")}
+    with pytest.raises(OptionError, match="there is no interpreter"):
+        us.benchmark(tmp_path / "no table", methods=["sdv"], options={"sdv": options})
+    with pytest.raises(OptionError, match="there is no interpreter"):
+        Ours("sdv", options)
+    with pytest.raises(OptionError, match="there is no interpreter"):
+        check_method("sdv", {"sdv": options}, None, 1)
 
 
 def test_no_epsilon_of_a_tool_is_ours():

@@ -25,6 +25,7 @@ from understudy.synthesizers.bayes.conditionals import Conditional, conditional
 from understudy.synthesizers.bayes.grouping import merge_codes
 from understudy.synthesizers.bayes.shown import read_shown, shown_once
 from understudy.synthesizers.bayes.structure import learn_structure
+from understudy.synthesizers.model_file import Damaged, State
 from understudy.synthesizers.support import Support
 from understudy.tables import Table
 
@@ -182,10 +183,11 @@ def test_shares_are_drawn_as_they_are_and_nothing_else():
     assert (drawn[:20_000] == 2).mean() == pytest.approx(0.8, abs=0.015)
     chances = model.chances(codes[:5], np.array([0, 1, 2, 3, 4], np.uint16))
     np.testing.assert_allclose(chances, [0.2, 0, 0.8, 0, 0], atol=1e-7)
-    assert Conditional.of(model.arrays()).cumulative is model.cumulative
-    broken = {**model.arrays(), "groups": np.array([0, 2])}
-    with pytest.raises(ValueError, match="do not fit"):
-        Conditional.of(broken)
+    again = Conditional.of(State(arrays=model.arrays()), [2], 4)
+    assert again.cumulative is model.cumulative
+    broken = State(arrays={**model.arrays(), "groups": np.array([0, 2])})
+    with pytest.raises(Damaged, match="do not fit"):
+        Conditional.of(broken, [2], 4)
 
 
 def wages(rows: int = 300, seed: int = 1) -> Table:

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import io
+import itertools
 import json
 import time
 import tomllib
@@ -14,6 +15,7 @@ import pytest
 
 import understudy as us
 from few import DAY, adversarial, check, check_all
+from people import people
 from understudy.schema import read_values
 from understudy.schema.inference import infer, infer_column
 from understudy.synthesizers import support as support_module
@@ -239,6 +241,31 @@ def test_no_row_of_the_pool_is_taken_twice():
     )
     made = fit(train, trees=2).sample(1000)
     assert made.n_unique() > 990
+
+
+def test_a_small_sample_is_a_choice_of_its_own():
+    train = people(2000, 1).select("sex", "town", "children", "smoker")
+    made = fit(train, trees=5)
+
+    def error(rows: pl.DataFrame) -> float:
+        pairs = list(itertools.combinations(train.columns, 2))
+        return float(np.mean([_apart(rows, train, pair) for pair in pairs]))
+
+    small = [made.sample(200, replicate=i) for i in range(12)]
+    parts = [made.sample(1000, replicate=i).sample(200, seed=i) for i in range(12)]
+    assert np.mean([*map(error, small)]) < 0.85 * np.mean([*map(error, parts)])
+    few = pl.concat([made.sample(5, replicate=i) for i in range(300)])
+    assert _apart(few, train, ("sex", "smoker")) < 0.03  # as the model has it: no favourites
+
+
+def _apart(one: pl.DataFrame, other: pl.DataFrame, names: tuple[str, str]) -> float:
+    """Half the sum of the differences of two tables' shares."""
+    shares = [
+        frame.group_by(names).agg((pl.len() / frame.height).alias(where))
+        for frame, where in ((one, "one"), (other, "other"))
+    ]
+    both = shares[0].join(shares[1], on=names, how="full", coalesce=True).fill_null(0)
+    return float((both["one"] - both["other"]).abs().sum() / 2)
 
 
 def test_rules_of_a_schema_are_refused():

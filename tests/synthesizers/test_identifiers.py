@@ -13,8 +13,9 @@ from understudy.synthesizers.identifiers import Identifier
 
 def fresh(values: list, rows: int, **facts) -> list:
     series = pl.Series("id", values, dtype=None if values else pl.String)
-    made = Identifier.fit(series, infer_column(series), **facts)
-    again = Identifier.from_dict(made.to_dict())
+    column = infer_column(series)
+    made = Identifier.fit(series, column, **facts)
+    again = Identifier.from_dict(made.to_dict(), us.Schema((column,)))
     assert again == made
     whole = made.values(0, rows, rows)
     parts = [made.values(i, min(i + 7, rows), rows) for i in range(0, rows, 7)]

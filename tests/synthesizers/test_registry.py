@@ -11,6 +11,7 @@ import pytest
 
 import process
 import understudy as us
+from installed import install
 from understudy.errors import OptionError
 from understudy.synthesizers import SYNTHESIZERS, native
 from understudy.synthesizers.controls import Bootstrap
@@ -18,18 +19,6 @@ from understudy.synthesizers.registry import Methods
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "understudy-example"
 ADAPTERS = ("sdv", "datasynthesizer", "mostlyai")
-
-
-def install(folder: Path, name: str, points: dict[str, str], module: str = "") -> Path:
-    """Write what an installer leaves of a package: its metadata, and its module."""
-    info = folder / f"{name.replace('-', '_')}-1.2.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
-    lines = [f"{key} = {value}\n" for key, value in points.items()]
-    (info / "entry_points.txt").write_text("[understudy.synthesizers]\n" + "".join(lines))
-    if module:
-        (folder / f"{name.replace('-', '_')}.py").write_text(module)
-    return folder
 
 
 @pytest.fixture
@@ -47,7 +36,8 @@ def environment(tmp_path_factory):
     install(folder, project["name"], project["entry-points"]["understudy.synthesizers"])
     install(folder, "broken-thing", {"broken": "broken_thing:Method"}, "import no_such_module")
     install(folder, "cheeky", {"cart": "cheeky:Cart"}, "raise RuntimeError('never loaded')")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(EXAMPLE)])}
+    paths = [str(folder), str(EXAMPLE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from understudy.attacks.workers import NO_TIME
 from understudy.comparison import Progress, silent, stream
 from understudy.errors import OptionError
 from understudy.findings import Card, Finding
+from understudy.limits import MOST_WORKERS, check_number
 from understudy.tables import Table
 
 BUDGET = 300.0
@@ -61,8 +62,12 @@ class Setting:
     def __post_init__(self) -> None:
         if not self.budget > 0:
             raise OptionError(f"budget = {self.budget:g}", hint="give a number of seconds above 0")
+        if not self.limit > 0:
+            raise OptionError(f"limit = {self.limit:g}", hint="give a number of seconds above 0")
         if self.refits is not None and self.refits < 1:
             raise OptionError(f"refits = {self.refits}", hint="allow at least 1")
+        if self.workers is not None:
+            check_number("workers", self.workers, 1, MOST_WORKERS)
 
     @property
     def deadline(self) -> float:

@@ -23,6 +23,7 @@ from understudy.documents import read_json, read_text
 from understudy.engines import MemorySource
 from understudy.errors import DataError, OptionError
 from understudy.generators import method_identity
+from understudy.limits import MOST_REPLICATES, MOST_ROWS, check_number
 from understudy.measures import MEASURES
 from understudy.running import check_options
 from understudy.schema import dumps, near
@@ -183,12 +184,11 @@ def _checked(
     names = list(dict.fromkeys(methods))
     if not names:
         raise OptionError("there is no method to try", hint=f"there are: {', '.join(SYNTHESIZERS)}")
-    if splits < 1:
-        raise OptionError(f"splits = {splits}", hint="use at least 1")
-    if rows is not None and rows < 1:
-        raise OptionError(f"rows = {rows}", hint="ask for at least 1 row")
+    check_number("splits", splits, 1, MOST_REPLICATES)
+    if rows is not None:
+        check_number("rows", rows, 1, MOST_ROWS)
     for name in names:
-        synthesizer(name, **options.get(name, {}))
+        synthesizer(name, **options.get(name, {})).ready()
     others = {name: given for name, given in options.items() if name not in names}
     for name in others:
         if name in SYNTHESIZERS:

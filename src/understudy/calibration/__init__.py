@@ -20,6 +20,7 @@ from understudy.calibration.schedule import Schedule
 from understudy.comparison import Progress, silent, stream
 from understudy.errors import DataError, OptionError
 from understudy.generators import Ours
+from understudy.limits import MOST_WORKERS, check_number
 from understudy.measures import MEASURES, choose
 from understudy.provenance import versions
 from understudy.schema import Schema
@@ -92,6 +93,8 @@ def calibrate(
     began = time.monotonic()
     if not budget > 0:
         raise OptionError(f"budget = {budget:g}", hint="give a number of seconds above 0")
+    if workers is not None:
+        check_number("workers", workers, 1, MOST_WORKERS)
     chosen = choose(measures)
     for name in chosen:
         if not name.startswith("privacy."):

@@ -9,6 +9,7 @@ import click
 from understudy.cli import common
 from understudy.cli.texts import given_values, margin_shares, replicate_paths
 from understudy.errors import OptionError, UnderstudyError
+from understudy.limits import MOST_ROWS, check_number
 
 if TYPE_CHECKING:
     from understudy.synthesizers import Synthesizer
@@ -116,6 +117,8 @@ def command(
             f"{option} is given, but no column to replace", hint="add --replace A,B or --keep A,B"
         )
     check_writable(out)
+    if rows is not None:
+        check_number("rows", rows, 0, MOST_ROWS)
     outputs, note = replicate_paths(out, replicates), note_for(out)
     common.check_outputs([*outputs, note, save, ledger], [train, model, schema, train_on])
     common.check_outputs([*outputs, note, save], [ledger])
@@ -153,6 +156,7 @@ def command(
                 margins=shares,
                 constraints=constraint,
                 ledger=ledger,
+                saves=save is not None,
                 tell=lambda text: common.say(f"warning: {text}", quiet=quiet),
             )
         try:
@@ -226,6 +230,7 @@ def _full(
     margins: Any,
     constraints: tuple[str, ...],
     ledger: Path | None,
+    saves: bool,
     tell: Callable[[str], None],
 ) -> "Release":
     from understudy.synthesizers import DEFAULT, synthesizer
@@ -240,8 +245,10 @@ def _full(
     name = DEFAULT if method is None else method
     common.only(options, name)
     own = options.get(name, {})
-    made = synthesizer(name, seed=seed, progress=progress, constraints=constraints, **own)
+    made = synthesizer(name, seed=seed, progress=progress, constraints=constraints, **own).ready()
     made.tell = tell
+    if saves:
+        made.check_saving()
     table = Table.of(train, schema)
     if claimed(made.method) is not None:
         refuse_typed_by_rows(train, table.schema)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from understudy.cli import common
 from understudy.errors import OptionError
+from understudy.limits import MOST_REPLICATES, check_number
 
 GIVEN = "write --given A=VALUE, such as sex=F"
 MARGIN = "write such as sex=F:0.5,M:0.5"
@@ -74,6 +75,7 @@ def replicate_paths(out: Path, replicates: int) -> list[Path]:
     >>> [p.name for p in replicate_paths(Path("v1.2.csv.gz"), 2)]
     ['v1.2_1.csv.gz', 'v1.2_2.csv.gz']
     """
+    check_number("replicates", replicates, 1, MOST_REPLICATES)
     if replicates == 1:
         return [out]
     extension = common.extension_of(out)

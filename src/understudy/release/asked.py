@@ -9,6 +9,7 @@ import polars as pl
 from understudy.advisor import ALL, AUTO
 from understudy.comparison import compare_tables
 from understudy.errors import OptionError
+from understudy.limits import MOST_REPLICATES, MOST_ROWS, check_number
 from understudy.measures.utility.estimates import check_formulas
 from understudy.running import SMALLEST, check_options, subgroups
 from understudy.schema import Schema, dumps, near
@@ -29,14 +30,14 @@ def check_method(
     method: str, options: Mapping[str, Mapping[str, Any]], rows: int | None, replicates: int
 ) -> None:
     """Refuse a method, options and numbers that are not to be had."""
-    synthesizer(method, **options.get(method, {}))
+    synthesizer(method, **options.get(method, {})).ready()
     for name in options:
         if name in SYNTHESIZERS and name != method:
             raise OptionError(f"{name} has options, but the method is {method}", hint="drop them")
     check_options({name: given for name, given in options.items() if name != method})
-    for name, number in (("rows", rows), ("replicates", replicates)):
-        if number is not None and number < 1:
-            raise OptionError(f"{name} = {number}", hint="use at least 1")
+    if rows is not None:
+        check_number("rows", rows, 1, MOST_ROWS)
+    check_number("replicates", replicates, 1, MOST_REPLICATES)
 
 
 def check_sizes(learn: int, control: int) -> None:

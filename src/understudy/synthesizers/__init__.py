@@ -1,6 +1,5 @@
 """A synthesizer fits a table and samples tables like it. ``SYNTHESIZERS`` names the methods."""
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from understudy.comparison import Progress, silent
 from understudy.errors import OptionError
 from understudy.schema import near
-from understudy.synthesizers.base import Method, MethodCard, Synthesizer, restore
+from understudy.synthesizers.base import Method, MethodCard, Synthesizer
 from understudy.synthesizers.bayes import Bayes
 from understudy.synthesizers.cart import Cart
 from understudy.synthesizers.claims import claimed
@@ -16,10 +15,22 @@ from understudy.synthesizers.command import Command
 from understudy.synthesizers.controls import Bootstrap, Corrupt, Flip, Independent
 from understudy.synthesizers.copula import Copula
 from understudy.synthesizers.forest import Forest
+from understudy.synthesizers.loading import load_model
+from understudy.synthesizers.options import options_of, with_options
 from understudy.synthesizers.registry import Methods, insist
 from understudy.synthesizers.sequential import Sequential
 
-__all__ = ["DEFAULT", "SYNTHESIZERS", "Method", "MethodCard", "Synthesizer", "load", "synthesizer"]
+__all__ = [
+    "DEFAULT",
+    "SYNTHESIZERS",
+    "Method",
+    "MethodCard",
+    "Synthesizer",
+    "load",
+    "native",
+    "options_of",
+    "synthesizer",
+]
 
 SYNTHESIZERS = Methods(
     {
@@ -39,11 +50,6 @@ SYNTHESIZERS = Methods(
     }
 )
 DEFAULT = "forest"
-KINDS: tuple[tuple[type, tuple[type, ...], str], ...] = (
-    (float, (float, int), "a number"),
-    (int, (int,), "a whole number"),
-    (bool, (bool,), "true or false"),
-)
 
 
 def synthesizer(
@@ -66,25 +72,9 @@ def synthesizer(
     """
     if name not in SYNTHESIZERS:
         raise OptionError(f"there is no method '{name}'", hint=near(name, SYNTHESIZERS))
-    known = options_of(insist(SYNTHESIZERS[name]))
-    for option, value in options.items():
-        if option not in known:
-            raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))
-        default = known[option]
-        for kind, taken, what in KINDS:
-            if type(default) is kind and type(value) not in taken:
-                raise OptionError(
-                    f"{name}: {option} = {value!r} is not {what}", hint=f"the default is {default}"
-                )
-    method = SYNTHESIZERS[name](**options)
+    method = with_options(insist(SYNTHESIZERS[name]), options)
     claimed(method)
     return Synthesizer(method, seed=seed, progress=progress, constraints=constraints)
-
-
-def options_of(method: type[Method]) -> dict[str, Any]:
-    """Give the options of a method with their defaults."""
-    fields = dataclasses.fields(method)  # type: ignore[arg-type]
-    return {f.name: f.default for f in fields if f.init}
 
 
 def native() -> list[str]:
@@ -94,4 +84,4 @@ def native() -> list[str]:
 
 def load(path: str | Path) -> Synthesizer:
     """Read a model file written by ``save``; sampling needs no real data."""
-    return restore(path, SYNTHESIZERS)
+    return load_model(Path(path), SYNTHESIZERS)

@@ -3,17 +3,19 @@
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 import polars as pl
 
 from understudy._version import __version__
 from understudy.comparison import Progress, silent, stream
-from understudy.errors import DataError, OptionError, UnderstudyError
-from understudy.schema import Schema, dumps, loads
+from understudy.errors import OptionError
+from understudy.limits import MOST_ROWS, check_number
+from understudy.schema import Schema, dumps
 from understudy.synthesizers import claims
 from understudy.synthesizers.budget import Step
 from understudy.synthesizers.constraints import all_constraints
@@ -21,7 +23,8 @@ from understudy.synthesizers.drawing import Drawing, complete
 from understudy.synthesizers.given import given_condition
 from understudy.synthesizers.holding import Held
 from understudy.synthesizers.margins import Margins
-from understudy.synthesizers.model_file import State, read_model, write_model
+from understudy.synthesizers.model_file import Origin, State, write_model
+from understudy.synthesizers.options import options_given
 from understudy.tables import Table, whole_file
 
 
@@ -30,6 +33,9 @@ class MethodCard:
     """The words beside a method: what it keeps, what it loses, what its model file contains.
 
     ``coarser`` and ``finer`` say which options make it remember less, or follow training more.
+    ``holds`` is the most that a model file has of training: rows or values that may be one
+    person's, or only what many rows share (``model``). A method that does not say it has no model
+    files; one that runs another program has none in any case.
     """
 
     name: str
@@ -41,6 +47,12 @@ class MethodCard:
     source: str
     coarser: str = ""
     finer: str = ""
+    holds: Literal["", "model", "real values", "real rows"] = ""
+
+    @property
+    def is_file_for_owner(self) -> bool:
+        """Whether nobody but its owner may read a model file: it holds what somebody's row does."""
+        return self.holds in ("real values", "real rows")
 
     def to_dict(self) -> dict[str, str]:
         """Plain values."""
@@ -57,6 +69,9 @@ class Method(Protocol):
 
     One that can claim an epsilon has an option ``epsilon``; a fit under it leaves ``spending_``,
     the steps of its budget, and ``rows_``, a noisy number of rows (see ``claims.Claims``).
+
+    One that runs another program has ``foreign = True``: it never comes from a model file. It
+    starts nothing when it is made; ``ready()`` looks for the program, before a fit.
     """
 
     card: ClassVar[MethodCard]
@@ -109,7 +124,14 @@ class Synthesizer:
     spending_: tuple[Step, ...] | None = field(default=None, init=False, repr=False)
     seeded_: bool = field(default=False, init=False, repr=False)
     ledger_: str = field(default="", init=False, repr=False)
-    is_loaded_: bool = field(default=False, init=False, repr=False)
+    origin_: Origin | None = field(default=None, init=False, repr=False)
+
+    def ready(self) -> Self:
+        """Say that a tool is missing, before any work is done."""
+        look = getattr(self.method, "ready", None)
+        if look is not None:
+            look()
+        return self
 
     def fit(
         self,
@@ -125,7 +147,7 @@ class Synthesizer:
         epsilon, a ledger is a file in which the fit is entered before any noise is drawn.
         """
         table = Table.of(train, schema, name="training table").with_rows()
-        epsilon, self.is_loaded_ = claims.claimed(self.method), False
+        epsilon, self.origin_ = claims.claimed(self.method), None
         if epsilon is not None:
             claims.refuse_typed_by_rows(train, table.schema)
             table = claims.without_reasons(table)
@@ -226,8 +248,7 @@ class Synthesizer:
         """
         schema = self.fitted
         rows = self.rows_ if rows is None else rows
-        if rows < 0:
-            raise OptionError(f"rows = {rows}", hint="ask for 0 rows or more")
+        check_number("rows", rows, 0, MOST_ROWS)
         drawing = Drawing(
             lambda size, number: self._draw(size, replicate, number),
             self.held_,
@@ -235,7 +256,13 @@ class Synthesizer:
             lambda batch: self._sampling("margins", str(replicate), str(batch)),
             None if given is None else given_condition(given, schema),
         )
-        return drawing.rows(rows, None if margins is None else Margins.of(margins, schema))
+        shares = None if margins is None else Margins.of(margins, schema)
+        return self._guarded(drawing.rows(rows, shares))
+
+    def _guarded(self, frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        """Hand rows on; a model that was read from a file is damaged if that fails."""
+        with nullcontext() if self.origin_ is None else self.origin_.guarded():
+            yield from frames
 
     def complete(self, kept: Table, replicate: int = 0) -> pl.DataFrame:
         """Draw the columns that the method does not keep for the rows of a table."""
@@ -260,7 +287,7 @@ class Synthesizer:
     @property
     def _sampling_seed(self) -> int:
         """The seed of what is sampled, never that of noise."""
-        return 0 if self.spending_ is not None and not self.is_loaded_ else self.seed or 0
+        return 0 if self.spending_ is not None and self.origin_ is None else self.seed or 0
 
     @property
     def is_proper(self) -> bool:
@@ -274,13 +301,24 @@ class Synthesizer:
             raise OptionError("the synthesizer has not been fitted", hint="call fit first")
         return self.schema_
 
+    def check_saving(self) -> None:
+        """Refuse, best before a fit, to save a method that has no model files."""
+        if not self.method.card.holds:
+            raise OptionError(
+                f"{self.method.card.name} cannot be saved: its card does not say what a model file "
+                "would hold",
+                hint="save the rows",
+            )
+
     def save(self, path: str | Path) -> None:
         """Write a model file; sampling from it needs no real data."""
-        with whole_file(Path(path)) as temporary:
+        with whole_file(Path(path), for_owner=self.method.card.is_file_for_owner) as temporary:
             self.write(temporary)
 
     def write(self, file: Path) -> None:
         """Write the model to a file that is not yet in its place."""
+        state = self.method.state()
+        self.check_saving()
         head = {
             "understudy": __version__,
             "method": self.method.card.name,
@@ -295,43 +333,5 @@ class Synthesizer:
         if self.spending_ is not None:
             head["spending"] = [step.to_dict() for step in self.spending_]
             head["seeded"] = self.seeded_
-        state = self.method.state()
         frames = {**state.frames, **self.held_.frames()}
         write_model(file, head, dataclasses.replace(state, frames=frames))
-
-
-def options_given(method: Method) -> dict[str, Any]:
-    """Give the options of a method as they are set."""
-    fields = dataclasses.fields(method)  # type: ignore[arg-type]
-    return {f.name: getattr(method, f.name) for f in fields if f.init}
-
-
-def restore(path: str | Path, methods: Mapping[str, type[Method]]) -> Synthesizer:
-    """Read a model file; its samples are polars frames."""
-    document, state = read_model(Path(path))
-    writer = f"it was written by understudy {document['understudy']}, this is {__version__}"
-    if document["method"] not in methods:
-        raise OptionError(
-            f"{path}: the method '{document['method']}' is not known here", hint=writer
-        )
-    try:
-        schema = loads(document["schema"], name=str(path))
-        options = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in document["options"].items()
-        }
-        inner = loads(document["inner"], name=str(path)) if "inner" in document else schema
-        held = Held.restore(document.get("held", {}), state.frames, schema)
-        method = methods[document["method"]](**options).restore(held.without(state), inner)
-        spending = document.get("spending")
-        steps = None if spending is None else tuple(Step.from_dict(step) for step in spending)
-    except (UnderstudyError, LookupError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(
-            f"{path}: the model ({document['method']}) is damaged or of another version",
-            hint=writer,
-        ) from error
-    made = Synthesizer(method, seed=document["seed"])
-    made.schema_, made.rows_, made.spending_ = schema, document["rows"], steps
-    made.held_, made.inner_, made.is_loaded_ = held, inner, True
-    made.seeded_ = document.get("seeded") is True
-    made.give_back_ = lambda out: out
-    return made

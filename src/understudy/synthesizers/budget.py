@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import OptionError
+from understudy.limits import is_finite
 
 NEIGHBOURS = "one row added or removed"
 HIGH = 10.0
@@ -46,7 +47,12 @@ class Step:
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Self:
         """Read plain values."""
-        return cls(**document)
+        made = cls(**document)
+        told = (made.what, made.mechanism)
+        numbers = (made.epsilon, made.sensitivity, made.scale)
+        if not all(isinstance(text, str) for text in told) or not all(map(is_finite, numbers)):
+            raise ValueError("a step of the budget is not told in words and numbers")
+        return made
 
 
 @dataclass

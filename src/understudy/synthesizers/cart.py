@@ -25,6 +25,7 @@ class Cart(Frame):
         claim="None: numbers are real values of training rows, and small leaves reproduce rare "
         "records. The synthetic records are measurably closer to training than to fresh rows.",
         file="the trees, and the training values of each column by leaf",
+        holds="real values",
         source="Nowok, Raab and Dibben 2016 (synthpop); Latner et al.; Breiman et al. 1984",
         coarser="larger leaves or less complex trees, such as -o cart.minbucket=75 or "
         "-o cart.cp=0.05",

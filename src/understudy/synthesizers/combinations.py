@@ -2,9 +2,9 @@
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import DataError
 from understudy.schema import Column, Schema, labels, read_values, same_level
+from understudy.synthesizers.model_file import Damaged, State, texts
 from understudy.tables import Table, free_name
 
 KEY = "key"
@@ -44,6 +45,22 @@ class Combination:
         pool = frame.with_columns(_keys(frame).alias(key)).unique(key, keep="first").sort(key)
         merged = free_name(", ".join(ordered), table.schema.names) if merge else None
         return cls(ordered, merged, pool)
+
+    @classmethod
+    def restore(
+        cls, plain: Mapping[str, Any], state: State, frame: str, schema: Schema, inner: Schema
+    ) -> Self:
+        """Take what was saved; refuse columns that there are not."""
+        names, merged = texts(plain["names"]), plain["merged"]
+        if not names or not set(names) <= set(schema.modelled):
+            raise Damaged("columns that belong together are not there")
+        shown = set(inner.modelled)
+        if not (merged in shown if merged is not None else set(names) <= shown):
+            raise Damaged("no column shows the columns that belong together")
+        pool = state.frame(frame, [*names, free_name(KEY, names)])
+        if pool.dtypes[-1] != pl.String or not pool[:, -1].is_unique().all():
+            raise Damaged("combinations have no keys of their own")
+        return cls(names, merged, pool)
 
     @property
     def keys(self) -> pl.Series:

@@ -85,7 +85,7 @@ class Command:
             raise OptionError(
                 f"command: format = {self.format!r}", hint=f"use one of {', '.join(FORMATS)}"
             )
-        if not self.seconds > 0:
+        if not 0 < self.seconds < float("inf"):
             raise OptionError(f"command: seconds = {self.seconds}", hint="use a number above 0")
         if not (self.environment is None or isinstance(self.environment, dict)):
             raise OptionError(
@@ -151,13 +151,17 @@ class Command:
         files = [*([found] if found else []), *named]
         return [(file, file_digest(Path(file))) for file in files]
 
-    def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
-        """Keep the table: the program learns when it is run."""
+    def ready(self) -> None:
+        """Look for the program."""
         if shutil.which(self.words[0]) is None:
             raise OptionError(
                 f"command: there is no program '{self.words[0]}'",
                 hint="name its path, or one that lies on PATH",
             )
+
+    def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
+        """Keep the table: the program learns when it is run."""
+        self.ready()
         self.table_, self.strange_ = table, {}
         return self
 

@@ -1,5 +1,6 @@
 """Controls: methods whose faults are known, against which everything else is judged."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -14,6 +15,7 @@ from understudy.errors import OptionError
 from understudy.schema import Column, Schema
 from understudy.synthesizers.base import Method, MethodCard
 from understudy.synthesizers.model_file import State
+from understudy.synthesizers.registry import restorable
 from understudy.tables import Table
 
 HOLDS_ROWS = "every training row, as it is"
@@ -45,7 +47,7 @@ class _Rows:
 
     def restore(self, state: State, schema: Schema) -> Self:
         """Take the rows."""
-        self.rows_ = state.frames["rows"]
+        self.rows_ = state.frame("rows", schema.modelled)
         return self
 
     def knows_chances(self, schema: Schema) -> bool:
@@ -98,6 +100,7 @@ class Bootstrap(_Rows):
         loses="nothing",
         claim="None: every row it makes is a training row. A positive control, never a release.",
         file=HOLDS_ROWS,
+        holds="real rows",
         source="control",
     )
 
@@ -126,6 +129,7 @@ class Independent(_Rows):
         claim="None: it emits real values, rare ones too, though never a real combination but by "
         "chance.",
         file="every training value of each column, the columns shuffled apart",
+        holds="real values",
         source="control",
     )
 
@@ -170,6 +174,7 @@ class Flip(_Rows):
         claim="None: at small p most values of a training row survive. The reference curve "
         "between copying and noise.",
         file=HOLDS_ROWS,
+        holds="real rows",
         source="Platzer and Reutterer 2021, section 4",
     )
 
@@ -215,6 +220,7 @@ class Corrupt:
         claim="None: a known share of its rows are training rows with slightly changed numbers. "
         "A positive control, never a release.",
         file=HOLDS_ROWS + ", and the model of the method that it corrupts",
+        holds="real rows",
         source="Sosnovchyk 2021, section 3.3.4",
     )
 
@@ -222,7 +228,7 @@ class Corrupt:
         from understudy.synthesizers import SYNTHESIZERS
 
         _share("corrupt", "share", self.share)
-        if self.noise < 0:
+        if not 0 <= self.noise < float("inf"):
             raise OptionError(f"corrupt: noise = {self.noise}", hint="use 0.01 for ± 1 %")
         if self.base not in SYNTHESIZERS or self.base == "corrupt":
             others = [name for name in SYNTHESIZERS if name != "corrupt"]
@@ -230,11 +236,12 @@ class Corrupt:
                 f"corrupt: base = '{self.base}' is no method",
                 hint=f"use one of {', '.join(others)}",
             )
-        self.base_ = SYNTHESIZERS[self.base]()
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Fit the other method and keep the rows."""
-        self.base_.fit(table, rng, progress)
+        from understudy.synthesizers import SYNTHESIZERS
+
+        self.base_ = SYNTHESIZERS[self.base]().fit(table, rng, progress)
         self.rows_, self.schema_ = table.modelled, table.schema
         return self
 
@@ -274,13 +281,16 @@ class Corrupt:
 
     def restore(self, state: State, schema: Schema) -> Self:
         """Take the rows and the other method's state."""
+        from understudy.synthesizers import SYNTHESIZERS
+
         inner: dict[str, Any] = {
             name.removeprefix("base_"): frame
             for name, frame in state.frames.items()
             if name.startswith("base_")
         }
-        self.base_.restore(State(state.values, state.arrays, inner), schema)
-        self.rows_, self.schema_ = state.frames["rows"], schema
+        base = restorable(SYNTHESIZERS[self.base])()
+        self.base_ = base.restore(dataclasses.replace(state, frames=inner), schema)
+        self.rows_, self.schema_ = state.frame("rows", schema.modelled), schema
         return self
 
 

@@ -105,7 +105,7 @@ class Release:
         digests: list[str] = []
         with WholeFiles() as files:
             if save is not None:
-                self.made.write(files.add(save))
+                self.made.write(files.add(save, for_owner=method.card.is_file_for_owner))
             for number, path in enumerate(outputs):
                 batches = self.batches(number)
                 # a replacement is fitted when its first batch is asked for

@@ -155,21 +155,18 @@ class Held:
 
     def without(self, state: State) -> State:
         """Give what is the method's own of what was saved."""
-        own = {name: frame for name, frame in state.frames.items() if name not in self.frames()}
-        return dataclasses.replace(state, frames=own)
+        return state.without_frames(self.frames())
 
     @classmethod
-    def restore(
-        cls, plain: Mapping[str, Any], frames: Mapping[str, pl.DataFrame], schema: Schema
-    ) -> Self:
-        """Take what was saved."""
+    def restore(cls, plain: Mapping[str, Any], state: State, schema: Schema, inner: Schema) -> Self:
+        """Take what was saved; ``inner`` is the schema of what the method makes."""
         # what was learnt is narrower than what was checked: a rare level is not in this schema
         constraints = [Constraint.parse(text, schema, check=False) for text in schema.constraints]
         combinations = tuple(
-            Combination(tuple(one["names"]), one["merged"], frames[f"{FRAME}{i}"])
+            Combination.restore(one, state, f"{FRAME}{i}", schema, inner)
             for i, one in enumerate(plain.get("together", ()))
         )
-        identifiers = tuple(map(Identifier.from_dict, plain.get("unique", ())))
+        identifiers = tuple(Identifier.from_dict(one, schema) for one in plain.get("unique", ()))
         conditions = tuple(one for one in constraints if one.condition is not None)
         return cls(schema, conditions, combinations, identifiers)
 

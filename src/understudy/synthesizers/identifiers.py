@@ -13,9 +13,11 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from understudy.schema import Column, labels
+from understudy.schema import Column, Schema, labels
+from understudy.synthesizers.model_file import Damaged, texts
 
 FEWEST = 5
+LONGEST = 1_000  # characters of a form
 MOST_ROWS = 100_000
 ALPHABETS = (
     string.digits,
@@ -86,9 +88,15 @@ class Identifier:
         return {"name": self.name, "stored": self.stored, "form": list(self.form)}
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Take plain values."""
-        return cls(str(plain["name"]), str(plain["stored"]), tuple(map(str, plain["form"])))
+    def from_dict(cls, plain: Mapping[str, Any], schema: Schema) -> Self:
+        """Take plain values; refuse a column that is none, and a form that cannot count."""
+        made = cls(plain["name"], plain["stored"], texts(plain["form"]))
+        if made.name not in schema.names or not isinstance(made.stored, str):
+            raise Damaged("an identifier is no column")
+        counts = any(len(signs) > 1 for signs in made.form) and all(made.form)
+        if made.stored == "text" and not (counts and len(made.form) <= LONGEST):
+            raise Damaged("an identifier has a form that does not count")
+        return made
 
 
 def _written(numbers: Any, form: tuple[str, ...]) -> pl.Series:
@@ -111,7 +119,9 @@ def _form(texts: pl.Series) -> tuple[str, ...]:
         .value_counts(sort=True)
         .sort(["count", "length"], descending=[True, False])
     )
-    if not counted.height or counted["count"][0] < FEWEST or not counted["length"][0]:
+    if not counted.height or counted["count"][0] < FEWEST:
+        return PLAIN
+    if not 0 < counted["length"][0] <= LONGEST:
         return PLAIN
     alike = known.filter(lengths == counted["length"][0]).to_list()
     form = tuple(_signs(set(place)) for place in zip(*alike, strict=True))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.comparison import Progress, silent
 from understudy.errors import DataError, OptionError
+from understudy.limits import MOST_REPLICATES, check_number
 from understudy.schema import Schema, near
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS, options_of, synthesizer
 from understudy.synthesizers.base import Synthesizer
@@ -81,8 +82,8 @@ def replace(
     >>> replace(real, ["age"], where="sex == f", method="cart")["sex"].equals(real["sex"])
     True
     """
-    if replicates is not None and replicates < 1:
-        raise OptionError(f"replicates = {replicates}", hint="ask for 1 or more")
+    if replicates is not None:
+        check_number("replicates", replicates, 1, MOST_REPLICATES)
     made = Replacement.of(
         real,
         columns,

@@ -86,6 +86,22 @@ def insist(method: type[Method]) -> type[Method]:
     return method
 
 
+def restorable(method: type[Method]) -> type[Method]:
+    """Refuse a method that never comes from a model file."""
+    name = insist(method).card.name
+    if getattr(method, "foreign", False):
+        raise OptionError(
+            f"the method '{name}' runs another program, and is never taken from a file",
+            hint="fit it again to the training table",
+        )
+    if not method.card.holds:
+        raise OptionError(
+            f"the method '{name}' has no model files: its card does not say what they hold",
+            hint="fit it again to the training table",
+        )
+    return method
+
+
 def _load(points: list[EntryPoint]) -> type[Method]:
     """Load what a package declares; a fault of it is told when the method is used or listed."""
     point = points[0]

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from understudy.errors import OptionError
+from understudy.limits import MOST, MOST_TREES, check_number
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.columns.frame import Frame, listed, names_in
 from understudy.synthesizers.columns.plan import Wishes, check_method
+
+MOST_UNITS = 10_000
 
 
 @dataclass(kw_only=True)
@@ -68,6 +71,7 @@ class Sequential(Frame):
         "pmm and sample: the training values of the column. By linear: coefficients; by neural and "
         "boost: weights or trees, and residuals; of numbers by these three the smallest and the "
         "largest value, with classes every distinct value",
+        holds="real values",
         source="Nowok, Raab and Dibben 2016 (synthpop); Dandekar, Zen and Bressan 2019; "
         "Drechsler and Reiter 2011",
     )
@@ -94,12 +98,11 @@ class Sequential(Frame):
                 f"sequential: hidden = {self.hidden!r}", hint="give the units of two layers"
             )
         self.hidden = (self.hidden[0], self.hidden[1])
-        if min(self.trees, self.donors, self.rounds, *self.hidden) < 1 or self.spike < 0:
-            raise OptionError(
-                f"sequential: trees = {self.trees}, donors = {self.donors}, rounds = "
-                f"{self.rounds}, hidden = {list(self.hidden)}, spike = {self.spike}",
-                hint="use at least 1 of each, and a share of 0 or more",
-            )
+        for option, most in (("trees", MOST_TREES), ("rounds", MOST_TREES), ("donors", MOST)):
+            check_number(f"sequential: {option}", getattr(self, option), 1, most)
+        for units in self.hidden:
+            check_number("sequential: units of hidden", units, 1, MOST_UNITS)
+        check_number("sequential: spike", self.spike, 0)
 
     def wishes(self) -> Wishes:
         """What the options ask for."""

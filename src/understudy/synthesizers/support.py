@@ -7,7 +7,7 @@ than k rows (a rare level, an extreme, a unique number) is never shown.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from understudy.coding import MOST_CODES, WHOLE, on_grid, write_values
 from understudy.errors import DataError, OptionError
 from understudy.schema import Column, Schema, Values
+from understudy.synthesizers.model_file import Damaged, State, labels_in
 from understudy.tables import Table
 
 FEW_VALUES = 100
@@ -162,11 +163,17 @@ class Support:
         return {"numbers": self.numbers, "begin": self.begin, "weights": self.weights}
 
     @classmethod
-    def of(
-        cls, column: Column, labels: tuple[str | None, ...], arrays: Mapping[str, NDArray[Any]]
-    ) -> Self:
-        """Take what was saved."""
-        return cls(column, arrays["numbers"], arrays["begin"], arrays["weights"], labels)
+    def of(cls, column: Column, shown: Any, state: State) -> Self:
+        """Take what was saved; codes that show nothing are refused."""
+        numbers = state.array("numbers", float, (None,))
+        begin = state.array("begin", np.int64, (None,), 0, len(numbers), step=1)
+        weights = state.array("weights", float, (len(numbers),), 0)
+        made = cls(column, numbers, begin, weights, labels_in(shown))
+        if not len(begin) or begin[0] != 0 or begin[-1] != len(numbers):
+            raise Damaged(f"the numbers of the column '{column.name}' are no parts of a whole")
+        if not 0 < made.size <= MOST_CODES or (made.bins and not column.is_numeric):
+            raise Damaged(f"the column '{column.name}' shows nothing, or too much")
+        return made
 
 
 def refuse_rules(schema: Schema, method: str) -> None:

@@ -149,9 +149,9 @@ class WholeFiles:
     def __exit__(self, *error: object) -> bool | None:
         return self._stack.__exit__(*error)  # type: ignore[arg-type]
 
-    def add(self, path: Path) -> Path:
+    def add(self, path: Path, *, for_owner: bool = False) -> Path:
         """Hand out a temporary path for one more file."""
-        return self._stack.enter_context(whole_file(path))
+        return self._stack.enter_context(whole_file(path, for_owner=for_owner))
 
 
 @contextmanager

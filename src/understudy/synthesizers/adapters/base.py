@@ -80,12 +80,11 @@ class Adapter:
             raise OptionError(
                 f"{self.card.name}: python = {self.python!r}", hint="give the path of a Python"
             )
-        if not self.seconds > 0:
+        if not 0 < self.seconds < float("inf"):
             raise OptionError(
                 f"{self.card.name}: seconds = {self.seconds}", hint="use a number above 0"
             )
         self.check()
-        self.version_ = version_of(self.tool, self.card.name, self.python)
 
     def check(self) -> None:
         """Refuse options that the tool cannot take."""
@@ -108,8 +107,13 @@ class Adapter:
         """Say who made the rows."""
         return (f"the rows were made by {self.program}; its licence: {self.tool.licence}",)
 
+    def ready(self) -> None:
+        """Ask for the tool's version; one that is not there is told."""
+        self.version_ = version_of(self.tool, self.card.name, self.python)
+
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Hand the table over, and let the tool learn."""
+        self.ready()
         sent, self.handed_ = hand_over(table, rng)
         self.empty_ = table.modelled[:0]
         self.folder_ = TemporaryFolder()

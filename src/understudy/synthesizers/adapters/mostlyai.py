@@ -51,7 +51,7 @@ class MostlyAI(Adapter):
         """Refuse options that the tool cannot take."""
         if self.size not in SIZES:
             raise OptionError(f"mostlyai: size = {self.size!r}", hint=near(str(self.size), SIZES))
-        if not self.minutes > 0:
+        if not 0 < self.minutes < float("inf"):
             raise OptionError(f"mostlyai: minutes = {self.minutes}", hint="use a number above 0")
         if self.epochs < 1:
             raise OptionError(f"mostlyai: epochs = {self.epochs}", hint="use at least 1")

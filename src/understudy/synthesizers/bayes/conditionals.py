@@ -1,13 +1,16 @@
 """The distribution of a coded column given groups of its parents' codes."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.coding import MOST_CODES
 from understudy.synthesizers.bayes.grouping import merge_codes
+from understudy.synthesizers.model_file import Damaged, State
 
 Codes = NDArray[np.uint16]
 Floats = NDArray[np.float64]
@@ -76,17 +79,21 @@ class Conditional:
         }
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Take what was saved; groups without a line are refused."""
-        cuts = np.cumsum(arrays["sizes"])[:-1]
-        groups = np.split(arrays["groups"], cuts) if len(arrays["sizes"]) else []
-        made = cls(tuple(arrays["parents"].tolist()), tuple(groups), arrays["cumulative"])
-        if (
-            len(made.parents) != len(made.group_of)
-            or any(not len(group) or group.min() < 0 for group in made.group_of)
-            or int(np.prod(made.shape, dtype=np.int64)) != len(made.cumulative)
+    def of(cls, state: State, sizes: Sequence[int], size: int) -> Self:
+        """Take what was saved, of a column with so many codes; refuse groups without a line.
+
+        ``sizes`` are the codes of all columns.
+        """
+        parents = state.array("parents", np.int64, (None,), 0, len(sizes) - 1)
+        lengths = state.array("sizes", np.int64, parents.shape, 1, MOST_CODES + 1)
+        groups = state.array("groups", np.int64, (int(lengths.sum()),), 0, MOST_CODES)
+        cumulative = state.array("cumulative", np.float32, (None, size))
+        parts = np.split(groups, np.cumsum(lengths)[:-1]) if len(lengths) else []
+        made = cls(tuple(parents.tolist()), tuple(parts), cumulative)
+        if math.prod(made.shape) != len(cumulative) or any(
+            length < sizes[parent] for parent, length in zip(parents, lengths, strict=True)
         ):
-            raise ValueError("lines and groups do not fit together")
+            raise Damaged("lines and groups do not fit together")
         return made
 
 

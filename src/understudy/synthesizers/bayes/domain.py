@@ -15,6 +15,7 @@ from understudy.errors import OptionError, SchemaError
 from understudy.schema import Column, Schema, Values, near, read_values
 from understudy.synthesizers.bayes.conditionals import Conditional, conditional
 from understudy.synthesizers.budget import Budget
+from understudy.synthesizers.model_file import Damaged, State
 from understudy.tables import Table
 from understudy.tables.table import CASTS
 
@@ -276,9 +277,13 @@ class Cells:
         return {"edges": self.codec.edges}
 
     @classmethod
-    def restored(cls, column: Column, edges: Floats) -> Self:
+    def restored(cls, column: Column, state: State) -> Self:
         """Take what was saved."""
-        return cls(ColumnCodec(column, edges, np.linspace(0, 1, len(edges)), column.levels))
+        edges = state.array("edges", float, (None,), step=0)
+        made = cls(ColumnCodec(column, edges, np.linspace(0, 1, len(edges)), column.levels))
+        if (len(edges) and not column.is_numeric) or len(edges) == 1 or made.size > MOST_CODES:
+            raise Damaged(f"the cells of the column '{column.name}' are not its own")
+        return made
 
 
 def _edges(column: Column, low: float, high: float, most: int, single: int) -> Floats:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from understudy.comparison import Progress
 from understudy.errors import DataError, OptionError
-from understudy.schema import Schema, near
+from understudy.limits import MOST, check_number
+from understudy.schema import Column, Schema, near
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.bayes.conditionals import Codes, Conditional
 from understudy.synthesizers.bayes.domain import Cells, bought_names, declared_domain
@@ -21,7 +22,7 @@ from understudy.synthesizers.bayes.plain import Plain
 from understudy.synthesizers.bayes.shown import read_shown
 from understudy.synthesizers.budget import Budget, Step, check_epsilon
 from understudy.synthesizers.columns.frame import names_in
-from understudy.synthesizers.model_file import State
+from understudy.synthesizers.model_file import Damaged, State, texts, whole
 from understudy.synthesizers.support import Support, refuse_few, refuse_rules, shown_schema
 from understudy.tables import Table
 
@@ -84,6 +85,7 @@ class Bayes:
         "attack.",
         file="shares over coded columns and the values that may be shown; with epsilon noisy "
         "shares and declared or bought domains only, and what was spent",
+        holds="model",
         source="Zhang et al. 2017 (PrivBayes); Ping, Stoyanovich and Howe 2017 (DataSynthesizer)",
         coarser="fewer parents, such as -o bayes.k=1, or a smaller epsilon",
         finer="more parents, such as -o bayes.k=3, or a larger epsilon",
@@ -92,11 +94,8 @@ class Bayes:
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise OptionError(f"bayes: mode = {self.mode!r}", hint=f"use one of {', '.join(MODES)}")
-        for name, least, most in (("k", 1, None), ("bins", 2, MOST_BINS), ("least", 1, None)):
-            value = getattr(self, name)
-            if not value >= least or (most is not None and value > most):
-                upto = f"{least} or more" if most is None else f"{least} to {most}"
-                raise OptionError(f"bayes: {name} = {value}", hint=f"use {upto}")
+        for name, least, most in (("k", 1, MOST), ("bins", 2, MOST_BINS), ("least", 1, MOST)):
+            check_number(f"bayes: {name}", getattr(self, name), least, most)
         self.keep = names_in(self.keep, "bayes: keep")
         self.buy = names_in(self.buy, "bayes: buy")
         if self.epsilon is not None:
@@ -273,37 +272,29 @@ class Bayes:
 
     def restore(self, state: State, schema: Schema) -> Self:
         """Take what codes show, the order, and the tables; refuse what does not fit together."""
-        coders: list[Support | Cells] = []
-        models: dict[int, Conditional | None] = {}
-        for number, entry in enumerate(state.values["columns"]):
-            column, arrays = schema[entry["name"]], state.part(f"{number}_shown_")
-            if "labels" in entry:
-                coders.append(Support.of(column, tuple(entry["labels"]), arrays))
-            else:
-                coders.append(Cells.restored(column, arrays["edges"]))
-            own = state.part(f"{number}_")
-            models[number] = Conditional.of(own) if "cumulative" in own else None
-        self.coders_, self.order_ = coders, tuple(state.values["order"])
-        self.models_ = [models[place] for place in self.order_]
-        if sorted(self.order_) != list(range(len(coders))):
-            raise ValueError("the order is not that of the columns")
-        self._fits()
-        self.rows_, self.notes_ = state.values["rows"], list(state.values["notes"])
+        entries = state.values["columns"]
+        self.coders_ = [
+            self._coder(schema[entry["name"]], entry, state.part(f"{number}_shown_"))
+            for number, entry in enumerate(entries)
+        ]
+        sizes = [coder.size for coder in self.coders_]
+        self.order_ = tuple(whole(place, 0, len(sizes) - 1) for place in state.values["order"])
+        if sorted(self.order_) != list(range(len(sizes))):
+            raise Damaged("the order is not that of the columns")
+        self.models_ = []
+        for turn, place in enumerate(self.order_):
+            own = state.part(f"{place}_")
+            model = Conditional.of(own, sizes, sizes[place]) if "cumulative" in own else None
+            if model is not None and not set(model.parents) <= set(self.order_[:turn]):
+                raise Damaged("a column is drawn before its parents")
+            self.models_.append(model)
+        self.rows_ = whole(state.values["rows"], -MOST, 1 << 32)
+        self.notes_ = list(texts(state.values["notes"]))
         self.spending_ = tuple(Step.from_dict(step) for step in state.values["spending"])
         return self
 
-    def _fits(self) -> None:
-        """Refuse a table that asks for columns or codes that there are not."""
-        seen: set[int] = set()
-        for place, model in zip(self.order_, self.models_, strict=True):
-            if model is not None:
-                sizes = [len(groups) for groups in model.group_of]
-                known = set(model.parents) <= seen
-                if not known or any(
-                    size < self.coders_[parent].size
-                    for parent, size in zip(model.parents, sizes, strict=True)
-                ):
-                    raise ValueError("a column and its parents do not fit together")
-                if model.cumulative.shape[1] != self.coders_[place].size:
-                    raise ValueError("a column and its shares do not fit together")
-            seen.add(place)
+    @staticmethod
+    def _coder(column: Column, entry: dict[str, Any], state: State) -> Support | Cells:
+        if "labels" in entry:
+            return Support.of(column, entry["labels"], state)
+        return Cells.restored(column, state)

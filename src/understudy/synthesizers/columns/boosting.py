@@ -6,21 +6,24 @@ cost no more trees than two. Numbers are the prediction plus the residual of a r
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from understudy.errors import OptionError
 from understudy.synthesizers.columns.given import Floats, Given
 from understudy.synthesizers.columns.samplers import (
+    Asked,
     Sampler,
     Settings,
     draw_codes,
     draw_residuals,
     group_residuals,
+    residuals_of,
     softmax,
 )
 from understudy.synthesizers.columns.trees import Stack, part, stacked
+from understudy.synthesizers.model_file import State
 
 LEAVES = 16
 RATE = 0.2
@@ -34,6 +37,13 @@ class _Sum(Stack):
 
     values: Floats
     base: Floats
+
+    @staticmethod
+    def fields_of(state: State, asked: Asked, outputs: int) -> dict[str, Any]:
+        """Take trees, and a value of each node for each output."""
+        trees = Stack.arrays_of(state, asked)
+        values = state.array("values", float, (len(trees["column"]), outputs))
+        return {**trees, "values": values, "base": state.array("base", float, (outputs,))}
 
     def outputs(self, given: Given) -> Floats:
         """Add up the leaves of each row."""
@@ -50,6 +60,12 @@ class BoostClasses(_Sum):
 
     codes: Floats
 
+    @classmethod
+    def of(cls, state: State, asked: Asked) -> Self:
+        """Take what was saved."""
+        codes = asked.values(state, "codes", (None,))
+        return cls(**cls.fields_of(state, asked, len(codes)), codes=codes)
+
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw a code from the predicted shares."""
         return draw_codes(self.outputs, self.codes, given, rng)
@@ -61,6 +77,12 @@ class BoostNumbers(_Sum):
 
     residuals: Floats
     begins: Floats
+
+    @classmethod
+    def of(cls, state: State, asked: Asked) -> Self:
+        """Take what was saved."""
+        residuals, begins = residuals_of(state)
+        return cls(**cls.fields_of(state, asked, 1), residuals=residuals, begins=begins)
 
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw the prediction plus a residual."""

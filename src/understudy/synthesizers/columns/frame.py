@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from understudy.comparison import Progress
 from understudy.engines import MemorySource
 from understudy.errors import DataError, OptionError
+from understudy.limits import MOST, check_number
 from understudy.schema import Schema, near, read_values
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.columns import COLUMN_METHODS, KEEP, Settings
@@ -52,11 +53,8 @@ class Frame:
     card: ClassVar[MethodCard]
 
     def __post_init__(self) -> None:
-        if self.minbucket < 1 or self.cp < 0:
-            raise OptionError(
-                f"{self.card.name}: minbucket = {self.minbucket}, cp = {self.cp}",
-                hint="use at least 1 row a leaf and a complexity of 0 or more",
-            )
+        check_number(f"{self.card.name}: minbucket", self.minbucket, 1, MOST)
+        check_number(f"{self.card.name}: cp", self.cp, 0)
         self.keep = names_in(self.keep, f"{self.card.name}: keep")
 
     def wishes(self) -> Wishes:

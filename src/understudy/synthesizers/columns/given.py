@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.synthesizers.model_file import Damaged, State
+
 Floats = NDArray[np.float64]
 
 NO_NUMBER = -1e300
@@ -56,6 +58,15 @@ def fit_design(given: Given) -> Floats:
         if not given.nominal[place] and len(numbers):
             made.append((place, np.nan, float(numbers.mean()), float(numbers.std()) or 1.0))
     return np.array(made).reshape(-1, 4)
+
+
+def design_of(state: State, predictors: int) -> Floats:
+    """Take what was learnt of so many predictors from a file."""
+    made: Floats = state.array("design", float, (None, 4), nan=True)
+    known = np.isin(made[:, 0], np.arange(predictors)).all()
+    if not known or np.isnan(made[:, 2:]).any() or (made[:, 3] == 0).any():
+        raise Damaged("a regression asks for predictors that there are not")
+    return made
 
 
 def apply_design(design: Floats, given: Given) -> Floats:

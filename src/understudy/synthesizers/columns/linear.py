@@ -1,18 +1,27 @@
 """Regressions: ``linear`` (logistic for categories) and ``pmm``, predictive mean matching."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.synthesizers.columns.given import Floats, Given, apply_design, fit_design
+from understudy.synthesizers.columns.given import (
+    Floats,
+    Given,
+    apply_design,
+    design_of,
+    fit_design,
+)
 from understudy.synthesizers.columns.samplers import (
     BLOCK,
+    Asked,
     Sampler,
     Settings,
     draw_codes,
     softmax,
 )
+from understudy.synthesizers.model_file import State
 
 RIDGE = 1e-6
 PENALTY = 1.0
@@ -27,6 +36,13 @@ class Normal:
     design: Floats
     weights: Floats
     spread: Floats
+
+    @classmethod
+    def of(cls, state: State, asked: Asked) -> Self:
+        """Take what was saved."""
+        design = design_of(state, len(asked.levels))
+        weights = state.array("weights", float, (len(design) + 1,))
+        return cls(design, weights, state.array("spread", float, (), 0))
 
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw the predicted mean plus noise."""
@@ -77,6 +93,15 @@ class Matched:
     donors: Floats
     nearest: Floats
 
+    @classmethod
+    def of(cls, state: State, asked: Asked) -> Self:
+        """Take what was saved."""
+        design = design_of(state, len(asked.levels))
+        weights = state.array("weights", float, (len(design) + 1,))
+        donors = asked.values(state, "donors", (None,))
+        means = state.array("means", float, donors.shape, step=0)
+        return cls(design, weights, means, donors, state.array("nearest", float, (), 1, len(means)))
+
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw one of the nearest training rows by predicted mean, or one of all equal ones."""
         mean = apply_design(self.design, given) @ self.weights
@@ -110,6 +135,12 @@ class Logistic:
     design: Floats
     weights: Floats
     codes: Floats
+
+    @classmethod
+    def of(cls, state: State, asked: Asked) -> Self:
+        """Take what was saved."""
+        design, codes = design_of(state, len(asked.levels)), asked.values(state, "codes", (None,))
+        return cls(design, state.array("weights", float, (len(design) + 1, len(codes))), codes)
 
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw a code from the predicted shares."""

@@ -14,9 +14,9 @@ from understudy.schema import Schema
 from understudy.synthesizers.columns import COLUMN_METHODS, SAMPLERS, Sampler, Settings, arrays_of
 from understudy.synthesizers.columns.given import Floats, Given
 from understudy.synthesizers.columns.rules import Rule
-from understudy.synthesizers.columns.samplers import Pool
+from understudy.synthesizers.columns.samplers import Asked, Pool
 from understudy.synthesizers.columns.variables import NUMBER, Variable
-from understudy.synthesizers.model_file import State
+from understudy.synthesizers.model_file import Damaged, State, number, texts, whole
 from understudy.tables import Table
 
 Codes = NDArray[np.int64]
@@ -185,31 +185,34 @@ def dump(models: Sequence[ColumnModel]) -> State:
 
 
 def rebuild(state: State, schema: Schema) -> list[ColumnModel]:
-    """Take models back."""
-
-    def sampler(place: int, part: str, kind: str | None) -> Sampler | None:
-        if kind is None:
-            return None
-        made: Any = SAMPLERS[kind]
-        names = [f.name for f in dataclasses.fields(made)]
-        return made(**{name: state.arrays[f"{place}_{part}_{name}"] for name in names})  # type: ignore[no-any-return]
-
-    return [
-        ColumnModel(
-            Variable(
-                schema[entry["name"]],
-                tuple(entry["labels"]),
-                entry["counted"],
-                tuple(entry["spikes"]),
-            ),
-            tuple(entry["predictors"]),
-            tuple(
-                Fixed(Rule.parse(text), code, float("nan") if number is None else number)
-                for text, code, number in entry["fixed"]
-            ),
-            sampler(place, "kind", entry.get("kind")),
-            sampler(place, "number", entry.get("number")),
-            None if entry["bounds"] is None else (entry["bounds"][0], entry["bounds"][1]),
+    """Take models back; refuse what does not fit together."""
+    made: list[ColumnModel] = []
+    for place, entry in enumerate(state.values["columns"]):
+        spikes = tuple(map(number, entry["spikes"]))
+        labels, counted = texts(entry["labels"]), entry["counted"] is True
+        variable = Variable(schema[entry["name"]], labels, counted, spikes)
+        predictors = tuple(whole(other, 0, place - 1) for other in entry["predictors"])
+        levels = np.array([made[other].variable.levels for other in predictors], np.int64)
+        samplers: dict[str, Sampler | None] = dict.fromkeys(PARTS)
+        for part, codes in zip(PARTS, (variable.codes, None), strict=True):
+            if entry.get(part) is not None:
+                own = state.part(f"{place}_{part}_")
+                samplers[part] = SAMPLERS[entry[part]].of(own, Asked(levels, codes))
+        if list(spikes) != sorted(set(spikes)) or (counted and not variable.is_number):
+            raise Damaged(f"the column '{variable.column.name}' is drawn as something else")
+        if variable.column.name in [model.name for model in made]:
+            raise Damaged(f"the column '{variable.column.name}' is drawn twice")
+        fixed = tuple(
+            Fixed(
+                Rule.parse(text),
+                whole(code, 0, variable.codes - 1),
+                float("nan") if value is None else number(value),
+            )
+            for text, code, value in entry["fixed"]
         )
-        for place, entry in enumerate(state.values["columns"])
-    ]
+        bounds = entry["bounds"]
+        if bounds is not None:
+            low, high = map(number, bounds)
+            bounds = (low, high)
+        made.append(ColumnModel(variable, predictors, fixed, **samplers, bounds=bounds))
+    return made

@@ -8,20 +8,29 @@ numbers are the prediction plus the residual of a training row that is predicted
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.synthesizers.columns.given import Floats, Given, apply_design, fit_design
+from understudy.synthesizers.columns.given import (
+    Floats,
+    Given,
+    apply_design,
+    design_of,
+    fit_design,
+)
 from understudy.synthesizers.columns.samplers import (
+    Asked,
     Sampler,
     Settings,
     draw_codes,
     draw_residuals,
     group_residuals,
+    residuals_of,
     softmax,
 )
+from understudy.synthesizers.model_file import State
 
 BATCH = (32, 256)
 EPOCHS = 40
@@ -44,6 +53,12 @@ class NeuralClasses:
     last: Single
     codes: Floats
 
+    @classmethod
+    def of(cls, state: State, asked: Asked) -> Self:
+        """Take what was saved."""
+        design, codes = design_of(state, len(asked.levels)), asked.values(state, "codes", (None,))
+        return cls(design, *_layers_of(state, len(design) + 1, len(codes)), codes)
+
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw a code from the output layer."""
         return draw_codes(self._outputs, self.codes, given, rng)
@@ -63,6 +78,13 @@ class NeuralNumbers:
     scale: Floats
     residuals: Floats
     begins: Floats
+
+    @classmethod
+    def of(cls, state: State, asked: Asked) -> Self:
+        """Take what was saved."""
+        design = design_of(state, len(asked.levels))
+        layers = _layers_of(state, len(design) + 1, 1)
+        return cls(design, *layers, state.array("scale", float, (2,)), *residuals_of(state))
 
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw the prediction plus a residual."""
@@ -98,6 +120,13 @@ def fit_neural_numbers(
     first, second, last = layers
     scale = np.array([middle, width])
     return NeuralNumbers(design, first, second, last, scale, residuals, begins)
+
+
+def _layers_of(state: State, inputs: int, outputs: int) -> tuple[Single, Single, Single]:
+    """Take layers that fit together; each has a weight more than the layer before has units."""
+    first = state.array("first", np.float32, (inputs + 1, None))
+    second = state.array("second", np.float32, (first.shape[1] + 1, None))
+    return first, second, state.array("last", np.float32, (second.shape[1] + 1, outputs))
 
 
 def _input(design: Floats, given: Given) -> Single:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.synthesizers.columns.given import Floats, Given
+from understudy.synthesizers.model_file import Damaged, State
 
 BLOCK = 1 << 22
 RESIDUAL_GROUPS = 20
@@ -21,6 +22,30 @@ class Sampler(Protocol):
 
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw for each row."""
+
+    @classmethod
+    def of(cls, state: State, asked: "Asked") -> Self:
+        """Take what was saved; refuse what does not fit."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a sampler must fit that comes from a file: its predictors, and what it draws.
+
+    ``levels`` is the number of codes of each predictor, 0 for a number. ``codes`` is the number of
+    codes that may be drawn; none: numbers are.
+    """
+
+    levels: NDArray[np.int64]
+    codes: int | None
+
+    def values(self, state: State, name: str, shape: tuple[int | None, ...]) -> Floats:
+        """Take values that may be drawn, at least one."""
+        high = None if self.codes is None else self.codes - 1
+        made = state.array(name, float, shape, None if high is None else 0, high)
+        if not len(made) or (high is not None and (made != np.floor(made)).any()):
+            raise Damaged(f"there is nothing to draw from in {name}")
+        return made
 
 
 @dataclass(frozen=True)
@@ -63,6 +88,11 @@ class Pool:
     """Values of training rows, drawn whatever the predictors are."""
 
     donors: Floats
+
+    @classmethod
+    def of(cls, state: State, asked: Asked) -> Self:
+        """Take what was saved."""
+        return cls(asked.values(state, "donors", (None,)))
 
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw what a random training row holds."""
@@ -128,6 +158,15 @@ def group_residuals(predicted: Floats, residuals: Floats) -> tuple[Floats, Float
     edges = _edges(len(order), max(1, min(RESIDUAL_GROUPS, len(order) // 20)))
     made = np.concatenate([np.sort(residuals[p]) for p in np.split(order, edges[1:-1])])
     return made, predicted[order][edges[1:-1]]
+
+
+def residuals_of(state: State) -> tuple[Floats, Floats]:
+    """Take residuals and where their groups begin."""
+    residuals = state.array("residuals", float, (None,))
+    begins = state.array("begins", float, (None,))
+    if len(begins) >= len(residuals):
+        raise Damaged("there are more groups of residuals than residuals")
+    return residuals, begins
 
 
 def draw_residuals(

@@ -6,13 +6,14 @@ multinomial of the leaf's shares; with a random tree for each row, from the mean
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.synthesizers.columns.given import Floats, Given
-from understudy.synthesizers.columns.samplers import Sampler, Settings, shares
+from understudy.synthesizers.columns.samplers import Asked, Sampler, Settings, shares
+from understudy.synthesizers.model_file import Damaged, State
 
 if TYPE_CHECKING:
     from understudy.kernels.trees import Tree
@@ -35,6 +36,42 @@ class Stack:
     goes_left: NDArray[np.bool_]
     nodes: NDArray[np.int64]
     flags: NDArray[np.int64]
+
+    @staticmethod
+    def arrays_of(state: State, asked: Asked) -> dict[str, Any]:
+        """Take the arrays of a stack; refuse trees that lead nowhere or ask for what is not."""
+        nodes = state.array("nodes", np.int64, (None,), 1, step=1)
+        flags = state.array("flags", np.int64, nodes.shape, 0, step=0)
+        if not len(nodes):
+            raise Damaged("there is no tree")
+        shape, last = (int(nodes[-1]),), int(nodes[-1]) - 1
+        made: dict[str, Any] = {
+            "column": state.array("column", np.int32, shape, -1, len(asked.levels) - 1),
+            "cut": state.array("cut", float, shape),
+            "left": state.array("left", np.int32, shape, -1, last),
+            "right": state.array("right", np.int32, shape, -1, last),
+            "start": state.array("start", np.int64, shape, -1, int(flags[-1])),
+            "begin": state.array("begin", np.int64, shape, 0),
+            "end": state.array("end", np.int64, shape, 0),
+            "goes_left": state.array("goes_left", np.bool_, (int(flags[-1]),)),
+        }
+        # places are counted within each tree
+        of_tree = np.repeat(np.arange(len(nodes)), np.diff(nodes, prepend=0))
+        here = np.arange(len(of_tree)) - np.append(0, nodes)[of_tree]
+        many = np.diff(nodes, prepend=0)[of_tree]
+        asks = made["column"] >= 0
+        child = np.stack([made["left"][asks], made["right"][asks]])
+        sets = asks & (made["start"] >= 0)
+        levels = np.append(asked.levels, 0)[made["column"]]
+        room = np.diff(flags, prepend=0)[of_tree]
+        if (
+            (child <= here[asks]).any()
+            or (child >= many[asks]).any()
+            or (levels[sets] < 1).any()
+            or (made["start"][sets] + levels[sets] > room[sets]).any()
+        ):
+            raise Damaged("a tree leads nowhere")
+        return {**made, "nodes": nodes, "flags": flags}
 
     def tree(self, number: int) -> "Tree":
         """Give one of the trees."""
@@ -66,6 +103,20 @@ class Leaves(Stack):
 
     donors: Floats
     rows: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, state: State, asked: Asked) -> Self:
+        """Take what was saved; refuse leaves without training rows."""
+        trees = cls.arrays_of(state, asked)
+        nodes = trees["nodes"]
+        rows = state.array("rows", np.int64, nodes.shape, 1, step=1)
+        donors = asked.values(state, "donors", (int(rows[-1]),))
+        leaf = trees["column"] < 0
+        many = np.repeat(np.diff(rows, prepend=0), np.diff(nodes, prepend=0))
+        begin, end = trees["begin"][leaf], trees["end"][leaf]
+        if (begin >= end).any() or (end > many[leaf]).any():
+            raise Damaged("a leaf holds no training row")
+        return cls(**trees, donors=donors, rows=rows)
 
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw for each row what a random training row of its leaf holds."""

@@ -51,6 +51,12 @@ class Variable:
         """The number of codes of a category; 0 for a number."""
         return 0 if self.is_number else FIRST + len(self.labels)
 
+    @property
+    def codes(self) -> int:
+        """The number of codes that may be drawn."""
+        numbers = 1 + len(self.spikes) if self.counted else 0
+        return FIRST + numbers + len(self.labels)
+
     @cached_property
     def _first_spike(self) -> int:
         return NUMBER + 1 + len(self.labels)

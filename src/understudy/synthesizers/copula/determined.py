@@ -6,9 +6,12 @@ are missing together.
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from understudy.synthesizers.model_file import State, whole
 
 Codes = NDArray[np.uint16]
 Flags = NDArray[np.bool_]
@@ -33,6 +36,12 @@ class Determined:
     column: int
     by: int
     lookup: Codes
+
+    @classmethod
+    def restore(cls, plain: Sequence[Any], state: State, name: str, sizes: Sequence[int]) -> Self:
+        """Take what was saved; refuse codes that there are not."""
+        column, by = (whole(place, 0, len(sizes) - 1) for place in plain)
+        return cls(column, by, state.array(name, np.uint16, (sizes[by],), 0, sizes[column]))
 
 
 def find_determined(

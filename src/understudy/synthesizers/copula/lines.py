@@ -13,7 +13,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.coding import MOST_CODES
 from understudy.synthesizers.copula.determined import Determined, in_order
+from understudy.synthesizers.model_file import Damaged, State
 from understudy.synthesizers.support import Support
 
 Codes = NDArray[np.uint16]
@@ -127,31 +129,22 @@ class Lines:
         }
 
     @classmethod
-    def restore(
-        cls,
-        arrays: Mapping[str, NDArray[Any]],
-        sizes: Sequence[int],
-        determined: Sequence[Determined],
-    ) -> Self:
+    def restore(cls, state: State, sizes: Sequence[int], determined: Sequence[Determined]) -> Self:
         """Take what was saved; refuse lines that lead nowhere."""
-        ends = np.cumsum(arrays["length"])[:-1]
-        parts = zip(
-            arrays["column"].tolist(),
-            np.split(arrays["targets"], ends),
-            np.split(arrays["shares"], ends),
-            strict=True,
-        )
-        lines = tuple(Line(*part) for part in parts) if len(arrays["column"]) else ()
+        column = state.array("column", np.int64, (None,), 0, len(sizes) - 1)
+        length = state.array("length", np.int64, column.shape, 2, MOST_CODES)
+        targets = state.array("targets", np.int64, (int(length.sum()),))
+        shares = state.array("shares", float, targets.shape, 0, 1)
+        ends = np.cumsum(length)[:-1]
+        parts = zip(column.tolist(), np.split(targets, ends), np.split(shares, ends), strict=True)
+        lines = tuple(Line(*part) for part in parts) if len(column) else ()
         for number, line in enumerate(lines):
             after = {
                 -1 - i for i in range(number + 1, len(lines)) if lines[i].column == line.column
             }
             known = {*range(sizes[line.column]), *after}
-            if not known.issuperset(line.targets.tolist()) or len(line.targets) < 2:
-                raise ValueError("a line of the copula leads nowhere")
-        for one in determined:
-            if len(one.lookup) != sizes[one.by] or one.lookup.max() > sizes[one.column]:
-                raise ValueError("a lookup does not fit its columns")
+            if not known.issuperset(line.targets.tolist()):
+                raise Damaged("a line of the copula leads nowhere")
         in_order(range(len(sizes)), determined)
         return cls(lines, tuple(sizes), tuple(determined))
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.comparison import Progress
 from understudy.errors import DataError, OptionError
+from understudy.limits import MOST, check_number
 from understudy.schema import Schema, near
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.columns.frame import names_in
@@ -18,7 +19,7 @@ from understudy.synthesizers.copula.determined import Determined, find_determine
 from understudy.synthesizers.copula.latent import Latent, fit_latent
 from understudy.synthesizers.copula.lines import Codes, Lines, plan_lines
 from understudy.synthesizers.copula.margins import fit_margin
-from understudy.synthesizers.model_file import State
+from understudy.synthesizers.model_file import State, texts
 from understudy.synthesizers.support import Support, refuse_few, refuse_rules, shown_schema
 from understudy.tables import Table
 from understudy.threads import one_thread
@@ -75,6 +76,7 @@ class Copula:
         "bounds no attack on records or attributes: measure what the table discloses.",
         file="correlations of latent normals, shares of codes and the values that may be shown; "
         "no value that fewer than k training rows hold",
+        holds="model",
         source="The Gaussian copula of the Synthetic Data Vault (Patki, Wedge and Veeramachaneni "
         "2016), for mixed columns by Hoff 2007, by stochastic EM (Delyon, Lavielle and Moulines "
         "1999)",
@@ -85,10 +87,7 @@ class Copula:
 
     def __post_init__(self) -> None:
         for name, least in (("k", 1), ("levels", 0), ("pieces", 1)):
-            if not getattr(self, name) >= least:
-                raise OptionError(
-                    f"copula: {name} = {getattr(self, name)}", hint=f"use {least} or more"
-                )
+            check_number(f"copula: {name}", getattr(self, name), least, MOST)
         if self.margins not in MARGINS:
             raise OptionError(
                 f"copula: margins = {self.margins!r}", hint=f"use one of {', '.join(MARGINS)}"
@@ -233,24 +232,20 @@ class Copula:
     def restore(self, state: State, schema: Schema) -> Self:
         """Take supports, lines, cuts and correlation."""
         self.supports_ = [
-            Support.of(
-                schema[entry["name"]], tuple(entry["labels"]), state.part(f"{number}_support_")
-            )
+            Support.of(schema[entry["name"]], entry["labels"], state.part(f"{number}_support_"))
             for number, entry in enumerate(state.values["columns"])
         ]
-        determined = [
-            Determined(column, by, state.arrays[f"lookup_{number}"])
-            for number, (column, by) in enumerate(state.values["determined"])
-        ]
         sizes = [s.size for s in self.supports_]
+        determined = [
+            Determined.restore(plain, state, f"lookup_{number}", sizes)
+            for number, plain in enumerate(state.values["determined"])
+        ]
         lines = Lines.restore(state.part("lines_"), sizes, determined)
-        ends = np.cumsum([len(line.targets) - 1 for line in lines.lines])
-        cuts = tuple(np.split(state.arrays["cuts"], ends[:-1])) if len(lines) else ()
-        correlation = state.arrays["correlation"]
-        if correlation.shape != (len(lines), len(lines)) or (
-            len(lines) and ends[-1] != len(state.arrays["cuts"])
-        ):
-            raise ValueError("lines, cuts and correlation do not fit together")
-        self.latent_ = Latent(lines, correlation, cuts)
-        self.notes_ = list(state.values["notes"])
+        lengths = [len(line.targets) - 1 for line in lines.lines]
+        cuts = state.array("cuts", float, (sum(lengths),), -np.inf, np.inf)
+        correlation = state.array("correlation", float, (len(lines), len(lines)), -2, 2)
+        np.linalg.cholesky(correlation)
+        parts = np.split(cuts, np.cumsum(lengths)[:-1]) if len(lines) else ()
+        self.latent_ = Latent(lines, correlation, tuple(parts))
+        self.notes_ = list(texts(state.values["notes"]))
         return self

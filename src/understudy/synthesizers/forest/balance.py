@@ -6,13 +6,15 @@ chance explains, the part beyond chance is followed, and only as far as it takes
 training as fresh rows would be.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from understudy.synthesizers.model_file import Damaged, State
 
 Codes = NDArray[np.uint16]
 Floats = NDArray[np.float64]
@@ -23,7 +25,7 @@ MOST = {1: 1_000, 2: 400, 3: 200}
 CANDIDATES = 1_000
 FIRST_LOOK = 5_000
 COLUMNS_IN_TRIPLES = 40
-SMALLEST = 1_000
+SMALLEST = 100  # rows: a choice of fewer favours frequent values more than it evens out
 POOL = 3
 
 
@@ -67,13 +69,18 @@ class Balance:
         }
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Take what was saved."""
-        maps = np.split(arrays["maps"], np.cumsum(arrays["lengths"])[:-1])
-        made = cls(tuple(maps), arrays["tables"], arrays["shares"])
-        cells = np.where(made.tables >= 0, made.sizes[made.tables], 1).prod(axis=1).sum()
-        if (made.tables >= len(maps)).any() or cells != len(made.shares):
-            raise ValueError("tables and their cells do not fit together")
+    def of(cls, state: State, sizes: Sequence[int]) -> Self:
+        """Take what was saved, of columns with so many codes each."""
+        views = [size + 1 for size in sizes] * 3
+        lengths = state.array("lengths", np.int64, (len(views),))
+        if lengths.tolist() != views:
+            raise Damaged("views of columns do not fit their codes")
+        maps = np.split(state.array("maps", np.uint8, (sum(views),)), np.cumsum(lengths)[:-1])
+        tables = state.array("tables", np.int64, (None, 3), -1, len(views) - 1)
+        made = cls(tuple(maps), tables, state.array("shares", float, (None,)))
+        cells = np.where(tables >= 0, made.sizes[tables], 1).prod(axis=1).sum()
+        if (tables[:, 0] < 0).any() or cells != len(made.shares):
+            raise Damaged("tables and their cells do not fit together")
         return made
 
 

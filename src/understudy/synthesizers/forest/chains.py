@@ -6,14 +6,16 @@ expect the value. Codes that stand out (a value of many rows, a missing value, a
 place in a chain: whether a row shows one of them is drawn before.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.synthesizers.forest.models import Codes, Given, Trees
+from understudy.coding import MOST_CODES
+from understudy.synthesizers.forest.models import Codes, Trees
+from understudy.synthesizers.model_file import Damaged, State
 from understudy.synthesizers.support import Support
 
 Links = NDArray[np.int64]
@@ -76,11 +78,6 @@ class Chained:
         made[rows] = chain.code_at[place]
         return made
 
-    @property
-    def givens(self) -> tuple[Given, ...]:
-        """The predictors of both."""
-        return (*self.direct.givens, *self.steps.givens)
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give what is to be saved."""
         chain = self.chain
@@ -91,19 +88,22 @@ class Chained:
         return {**parts, "chain": own, **links}
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Take what was saved; places beyond the chain are refused."""
-        direct, steps = (
-            Trees.of({k[len(part) :]: v for k, v in arrays.items() if k.startswith(part)})
-            for part in ("direct_", "steps_")
+    def of(cls, state: State, before: Sequence[int], size: int) -> Self:
+        """Take what was saved, of a column with so many codes; refuse places beyond the chain."""
+        column, reach = state.array("chain", np.int64, (2,), 0, MOST_CODES).tolist()
+        direct = Trees.of(state.part("direct_"), before, size)
+        steps = Trees.of(state.part("steps_"), before, 2 * reach + 1)
+        if column not in direct.given.places:
+            raise Damaged("a chain begins nowhere")
+        code_at = state.array("code_at", np.int64, (None,), 0, size - 1)
+        last = len(code_at) - 1
+        chain = Chain(
+            column,
+            state.array("expected", np.int64, (before[column] + 1,), -1, last),
+            state.array("place_of", np.int64, (size + 1,), -1, last),
+            code_at,
+            reach,
         )
-        column, reach = arrays["chain"].tolist()
-        chain = Chain(column, arrays["expected"], arrays["place_of"], arrays["code_at"], reach)
-        ok = column in direct.given.places and max(
-            chain.expected.max(), chain.place_of.max()
-        ) < len(chain.code_at)
-        if not ok or (chain.code_at < 0).any() or (chain.code_at >= len(chain.place_of)).any():
-            raise ValueError("a chain leads nowhere")
         return cls(direct, steps, chain)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.comparison import Progress
 from understudy.errors import DataError, OptionError
+from understudy.limits import MOST, MOST_TREES, check_number
 from understudy.schema import Schema, near
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.columns.frame import names_in
@@ -29,7 +30,7 @@ from understudy.synthesizers.forest.models import (
     group_codes,
 )
 from understudy.synthesizers.forest.screening import strongest
-from understudy.synthesizers.model_file import State
+from understudy.synthesizers.model_file import Damaged, State, texts
 from understudy.synthesizers.support import Support, refuse_few, refuse_rules, shown_schema
 from understudy.tables import Table
 from understudy.threads import one_thread
@@ -89,6 +90,7 @@ class Forest:
         "bounds no attack on records or attributes: measure what the table discloses.",
         file="trees and shares over coded columns, and the values that may be shown; no value "
         "that fewer than k training rows hold",
+        holds="model",
         source="A sequential forest with honest leaves (Athey and Imbens 2016) "
         "shrunk by Dirichlet-multinomial evidence; Friedman 2001 for columns of two values",
         coarser="splits that must gain more and larger leaves, such as -o forest.penalty=2.5 "
@@ -98,17 +100,14 @@ class Forest:
     )
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("k", 1),
-            ("trees", 1),
-            ("min_leaf", 1),
-            ("penalty", 0.0),
-            ("fidelity", 0.0),
+        for name, least, most in (
+            ("k", 1, MOST),
+            ("trees", 1, MOST_TREES),
+            ("min_leaf", 1, MOST),
+            ("penalty", 0, None),
+            ("fidelity", 0, None),
         ):
-            if not getattr(self, name) >= least:
-                raise OptionError(
-                    f"forest: {name} = {getattr(self, name)}", hint=f"use {least:g} or more"
-                )
+            check_number(f"forest: {name}", getattr(self, name), least, most)
         self.keep = names_in(self.keep, "forest: keep")
         if self.visit is not None and not isinstance(self.visit, str):
             self.visit = names_in(self.visit, "forest: visit")
@@ -218,12 +217,11 @@ class Forest:
                 f"forest: the columns that are kept ({', '.join(self.keep)}) need rows",
                 hint="complete the rows of a table, or keep no column",
             )
-        if self.balance_ is None or not rows:
+        if self.balance_ is None or rows < SMALLEST:
             return self._decode(self._draw(rows, rng), rng)
-        wanted = max(rows, SMALLEST)
-        pool = self._draw(POOL * wanted, rng)
-        chosen = self.balance_.select(pool, wanted)
-        return self._decode(pool[rng.permutation(chosen)[:rows]], rng)
+        pool = self._draw(POOL * rows, rng)
+        chosen = self.balance_.select(pool, rows)
+        return self._decode(pool[rng.permutation(chosen)], rng)
 
     def complete(self, kept: Table, rng: np.random.Generator) -> pl.DataFrame:
         """Draw all other columns for the rows of a table whose kept columns stay untouched."""
@@ -275,24 +273,17 @@ class Forest:
         """Take supports, models and small tables."""
         self.supports_, self.models_ = [], []
         for number, entry in enumerate(state.values["columns"]):
-            column, labels = schema[entry["name"]], tuple(entry["labels"])
-            self.supports_.append(Support.of(column, labels, state.part(f"{number}_support_")))
+            before, own = [s.size for s in self.supports_], state.part(f"{number}_")
+            support = Support.of(schema[entry["name"]], entry["labels"], own.part("support_"))
             kind = entry["model"]
-            self.models_.append(None if kind is None else MODELS[kind].of(state.part(f"{number}_")))
-            self._fits(number)
-        balance = state.part("balance_")
-        self.balance_ = Balance.of(balance) if balance else None
-        self.names_ = tuple(state.values["names"])
-        self.notes_ = list(state.values["notes"])
+            model = None if kind is None else MODELS[kind].of(own, before, support.size)
+            self.supports_.append(support)
+            self.models_.append(model)
+        self.names_ = texts(state.values["names"])
+        if sorted(self.names_) != sorted(s.column.name for s in self.supports_):
+            raise Damaged("the columns are not those that are named")
+        small = state.part("balance_")
+        if "tables" in small:
+            self.balance_ = Balance.of(small, [s.size for s in self.supports_])
+        self.notes_ = list(texts(state.values["notes"]))
         return self
-
-    def _fits(self, number: int) -> None:
-        """Refuse a model that asks for columns or codes that there are not."""
-        model = self.models_[number]
-        if model is None:
-            return
-        sizes = [s.size + 1 for s in self.supports_[:number]]
-        for given in model.givens:
-            for place, size in zip(given.places, given.sizes, strict=True):
-                if not 0 <= place < number or sizes[place] != size:
-                    raise ValueError("a model and its predictors do not fit together")

@@ -1,6 +1,6 @@
 """How one coded column is drawn given others: by shrunk trees, or by boosted odds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.coding import MOST_CODES
+from understudy.synthesizers.model_file import Damaged, State
+
 if TYPE_CHECKING:
     from understudy.kernels.boosting import Boosted
     from understudy.kernels.forest import Splits
 
 Codes = NDArray[np.uint16]
 Rows = NDArray[np.int64]
-Arrays = Mapping[str, NDArray[Any]]
 
 GROUPS, FEWEST_GROUPS, ROWS_A_GROUP = 24, 4, 100
 LEVELS_AS_GROUPS = 64
@@ -66,13 +68,17 @@ class Given:
         return {"places": places, "sizes": self.sizes, "ranks": self.ranks}
 
     @classmethod
-    def of(cls, arrays: Arrays) -> Self:
-        """Take what was saved; ranks beyond the codes are refused."""
-        made = cls(tuple(arrays["places"].tolist()), arrays["sizes"], arrays["ranks"])
-        most = np.repeat(made.sizes, made.sizes)
-        if made.ranks.shape[1] != len(most) or (made.ranks >= most).any():
-            raise ValueError("ranks and codes do not fit together")
-        return made
+    def of(cls, state: State, before: Sequence[int]) -> Self:
+        """Take what was saved, of columns with so many codes each; refuse ranks beyond them."""
+        places = state.array("places", np.int64, (None,), 0, len(before) - 1)
+        sizes = state.array("sizes", np.int64, places.shape, 1, MOST_CODES + 1)
+        if any(before[place] + 1 != size for place, size in zip(places, sizes, strict=True)):
+            raise Damaged("a model and its predictors do not fit together")
+        most = np.repeat(sizes, sizes)
+        ranks = state.array("ranks", np.uint16, (None, len(most)))
+        if not len(ranks) or (ranks >= most).any():
+            raise Damaged("ranks and codes do not fit together")
+        return cls(tuple(places.tolist()), sizes, ranks)
 
 
 @dataclass(frozen=True)
@@ -118,11 +124,6 @@ class Trees:
     line: NDArray[np.int32]
     cumulative: NDArray[np.float32]
 
-    @property
-    def givens(self) -> tuple[Given, ...]:
-        """The predictors."""
-        return (self.given,)
-
     def draw(self, codes: Codes, rng: np.random.Generator) -> Codes:
         """Draw a code for each row."""
         from understudy.kernels import forest
@@ -141,23 +142,26 @@ class Trees:
         return {**own, **self.given.arrays()}
 
     @classmethod
-    def of(cls, arrays: Arrays) -> Self:
-        """Take what was saved; trees that lead nowhere are refused."""
-        made = cls(Given.of(arrays), **{name: arrays[name] for name in TREE_ARRAYS})
-        asks = made.feature >= 0
-        child = np.concatenate([made.left[asks], made.right[asks]])
-        parent = np.concatenate([np.flatnonzero(asks)] * 2)
-        ok = (
-            (made.feature < len(made.given.places)).all()
-            and (child > parent).all()
-            and (child < len(made.feature)).all()
-            and (made.line[~asks] >= 0).all()
-            and (made.line < len(made.cumulative)).all()
-            and ((made.roots >= 0) & (made.roots < len(made.feature))).all()
-            and len(made.roots) == len(made.given.ranks)
+    def of(cls, state: State, before: Sequence[int], size: int) -> Self:
+        """Take what was saved, of a column with so many codes; refuse trees that lead nowhere."""
+        given = Given.of(state, before)
+        feature = state.array("feature", np.int16, (None,), -1, len(given.places) - 1)
+        nodes = feature.shape
+        cumulative = state.array("cumulative", np.float32, (None, size))
+        made = cls(
+            given,
+            state.array("roots", np.int64, (len(given.ranks),), 0, len(feature) - 1),
+            feature,
+            state.array("cut", np.uint16, nodes),
+            state.array("left", np.int32, nodes, -1, len(feature) - 1),
+            state.array("right", np.int32, nodes, -1, len(feature) - 1),
+            state.array("line", np.int32, nodes, -1, len(cumulative) - 1),
+            cumulative,
         )
-        if not ok:
-            raise ValueError("a tree leads nowhere")
+        asks = np.flatnonzero(feature >= 0)
+        child = np.minimum(made.left[asks], made.right[asks])
+        if not len(feature) or (child <= asks).any() or (made.line[feature < 0] < 0).any():
+            raise Damaged("a tree leads nowhere")
         return made
 
 
@@ -170,11 +174,6 @@ class Odds:
 
     given: Given
     boosted: "Boosted"
-
-    @property
-    def givens(self) -> tuple[Given, ...]:
-        """The predictors."""
-        return (self.given,)
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Codes:
         """Draw a code for each row; rows of like odds share them out evenly."""
@@ -194,15 +193,21 @@ class Odds:
         return {**own, "start": np.array([self.boosted.start]), **self.given.arrays()}
 
     @classmethod
-    def of(cls, arrays: Arrays) -> Self:
-        """Take what was saved."""
-        from understudy.kernels.boosting import Boosted
+    def of(cls, state: State, before: Sequence[int], size: int) -> Self:
+        """Take what was saved, of a column with two codes."""
+        from understudy.kernels.boosting import NODES, Boosted
 
-        own = {name: arrays[name] for name in BOOSTED_ARRAYS}
-        made = cls(Given.of(arrays), Boosted(float(arrays["start"][0]), **own))
-        if (own["feature"] < 0).any() or (own["feature"] >= len(made.given.places)).any():
-            raise ValueError("a tree asks for a predictor that there is not")
-        return made
+        given = Given.of(state, before)
+        feature = state.array("feature", np.int16, (None, NODES), 0, len(given.places) - 1)
+        boosted = Boosted(
+            float(state.array("start", float, (1,))[0]),
+            feature,
+            state.array("cut", np.uint16, feature.shape),
+            state.array("value", np.float32, (len(feature), NODES + 1)),
+        )
+        if size != 2:
+            raise Damaged("odds of a column that shows more than two codes")
+        return cls(given, boosted)
 
 
 BOOSTED_ARRAYS = ("feature", "cut", "value")
