@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import chisquare
 
 import understudy as us
+from packaged import simulated
 
 AUTHORS = {0: 41, 1: 38, 2: 14, 3: 7}
 
@@ -18,10 +19,8 @@ def ones(model, copies):
     ]
 
 
-def test_the_unique_record_of_latner_is_reproduced_as_by_synthpop(real_data):
-    found = np.bincount(
-        ones(us.synthesizer("cart", seed=2).fit(real_data("latner_simulated")), 100)
-    )
+def test_the_unique_record_of_latner_is_reproduced_as_by_synthpop():
+    found = np.bincount(ones(us.synthesizer("cart", seed=2).fit(simulated()), 100))
     assert found[:4].sum() >= 95
     observed = [found[0], found[1], found[2:].sum()]
     assert chisquare(observed, [41, 38, 21]).pvalue > 0.01
@@ -30,9 +29,9 @@ def test_the_unique_record_of_latner_is_reproduced_as_by_synthpop(real_data):
 @pytest.mark.parametrize(
     ("options", "low", "high"), [({"minbucket": 75}, 15, 27), ({"cp": 0.05}, 38, 52)]
 )
-def test_larger_leaves_and_costlier_splits_hide_it(real_data, options, low, high):
+def test_larger_leaves_and_costlier_splits_hide_it(options, low, high):
     """The authors' files hold about 21 and 45 of it in a copy."""
-    model = us.synthesizer("cart", seed=3, **options).fit(real_data("latner_simulated"))
+    model = us.synthesizer("cart", seed=3, **options).fit(simulated())
     assert low < np.mean(ones(model, 40)) < high
 
 
