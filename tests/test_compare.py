@@ -27,11 +27,15 @@ from understudy.contest.judgement import judge
 from understudy.errors import UnderstudyError
 from understudy.findings import Finding
 from understudy.measures import MEASURES
+from understudy.running import options_of
 
 CHEAP: dict[str, dict[str, Any]] = {
     FIDELITY: {"resamples": 30, "permutations": 1},
     SHARE: {"permutations": 64},
 }
+
+
+LEAST = (("resamples", 2), ("permutations", 9), ("iterations", 2), ("attacks", 20), ("pairs", 0))
 
 
 def real(rows: int, seed: int) -> pl.DataFrame:
@@ -151,6 +155,21 @@ def test_real_tables_are_coded_once(monkeypatch: pytest.MonkeyPatch) -> None:
         some = dict(list(tables.items())[:number])
         us.compare(train, some, holdout=holdout, measures=[], options=CHEAP, curve=number > 1)
         assert len(fits) == len({str(k) for k in fits}) + 1, "bins=5, levels=5 by pool and training"
+
+
+def test_roles_choose_measures_as_in_assess() -> None:
+    train, holdout, made = real(120, 1), real(120, 2), real(120, 3)
+    roles = {"keys": ["sex", "age"], "sensitive": ["smoker"], "target": "plan"}
+    cheap = {name: {o: n for o, n in LEAST if o in options_of(m)} for name, m in MEASURES.items()}
+    for role, names in roles.items():
+        given = {role: names}
+        contest = us.compare(
+            train, {"a": made}, holdout=holdout, options=cheap, curve=False, **given
+        )
+        wanted = assess(train, made, holdout=holdout, options=cheap, **given)
+        assert [f.measure for f in contest["a"]] == [f.measure for f in wanted]
+        needing = [name for name, m in MEASURES.items() if m.card.needs == (role,)]
+        assert set(needing) <= {f.measure for f in contest["a"]}
 
 
 def test_without_a_holdout() -> None:

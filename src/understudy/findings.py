@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import OptionError
 
+Shown = Annotated[int, "of what a measure shows; 0 shows nothing"]
 Status = Literal["ok", "failed", "not_applicable"]
 Better = Literal["lower", "higher", "reference"]
 

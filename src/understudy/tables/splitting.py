@@ -116,4 +116,4 @@ def _codes(taken: Taken, name: str) -> Any:
             f"{taken.name}: there is no column '{name}'", hint=near(name, taken.frame.columns)
         )
     texts = labels(taken.frame[name]).fill_null("\0missing")
-    return np.unique(texts.to_numpy().astype(str), return_inverse=True)[1]
+    return texts.rank("dense").to_numpy().astype(np.int64) - 1
