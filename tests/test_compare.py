@@ -26,7 +26,7 @@ from understudy.contest.differences import (
 from understudy.contest.judgement import judge
 from understudy.errors import UnderstudyError
 from understudy.findings import Finding
-from understudy.measures import MEASURES
+from understudy.measures import MEASURES, choose
 from understudy.running import options_of
 
 CHEAP: dict[str, dict[str, Any]] = {
@@ -158,18 +158,15 @@ def test_real_tables_are_coded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_roles_choose_measures_as_in_assess() -> None:
-    train, holdout, made = real(120, 1), real(120, 2), real(120, 3)
     roles = {"keys": ["sex", "age"], "sensitive": ["smoker"], "target": "plan"}
     cheap = {name: {o: n for o, n in LEAST if o in options_of(m)} for name, m in MEASURES.items()}
-    for role, names in roles.items():
-        given = {role: names}
-        contest = us.compare(
-            train, {"a": made}, holdout=holdout, options=cheap, curve=False, **given
-        )
-        wanted = assess(train, made, holdout=holdout, options=cheap, **given)
-        assert [f.measure for f in contest["a"]] == [f.measure for f in wanted]
+    contest = us.compare(real(120, 1), {"a": real(120, 2)}, options=cheap, **roles)
+    assert [f.measure for f in contest["a"]] == choose(given=roles)
+    for role in roles:
         needing = [name for name, m in MEASURES.items() if m.card.needs == (role,)]
-        assert set(needing) <= {f.measure for f in contest["a"]}
+        assert all(contest["a"][name].status == "ok" for name in needing)
+    without = us.compare(real(60, 1), {"a": real(60, 2)}, options=cheap, measures=["privacy"])
+    assert without["a"]["privacy.correct_attribution"].status == "not_applicable"
 
 
 def test_without_a_holdout() -> None:
