@@ -30,7 +30,7 @@ test-data: $(VENV)/test.stamp ## the quick tests on data sets that docs/data.md 
 	$(BIN)/pytest -m 'data and not slow' -n 2 --dist loadscope
 
 test-extras: $(VENV)/test.stamp rpart chromium ## the slow tests and those that need heavy extras
-	$(BIN)/pytest -m slow -n 2 --dist loadfile
+	$(BIN)/pytest -m slow -n 2 --dist loadgroup
 
 rpart: # the oracle of our trees; without root or a sudo that asks nothing, its test is skipped
 	@command -v Rscript >/dev/null || { \

@@ -6,7 +6,7 @@ import pytest
 
 import understudy as us
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reports")]  # each is written once
 
 FIDELITY = ["fidelity.univariate", "fidelity.bivariate", "fidelity.trivariate"]
 OVERFLOW = "document.documentElement.scrollWidth - innerWidth"
