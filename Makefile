@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TEST_EXTRAS := pandas,stats,excel
 
-.PHONY: help demo test test-extras rpart chromium lint types bench docs clean
+.PHONY: help demo test test-data test-extras rpart chromium lint types bench docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,8 +26,11 @@ demo: $(VENV)/demo.stamp ## set up, then split, synthesize and assess real micro
 test: $(VENV)/test.stamp lint types ## set up, then lint, types and all quick tests
 	$(BIN)/pytest -n 2 --dist worksteal
 
+test-data: $(VENV)/test.stamp ## the quick tests on data sets that docs/data.md lists
+	$(BIN)/pytest -m 'data and not slow' -n 2 --dist loadscope
+
 test-extras: $(VENV)/test.stamp rpart chromium ## the slow tests and those that need heavy extras
-	$(BIN)/pytest -m slow -n 2 --dist loadfile
+	$(BIN)/pytest -m slow -n 2 --dist loadgroup
 
 rpart: # the oracle of our trees; without root or a sudo that asks nothing, its test is skipped
 	@command -v Rscript >/dev/null || { \

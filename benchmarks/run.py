@@ -18,6 +18,7 @@ BENCHMARKS = (
     "framework",
     "synthesis",
     "disclosure",
+    "limits",
 )
 LIBRARIES = ("numpy", "polars", "numba", "pandas", "scikit-learn")
 

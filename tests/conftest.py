@@ -23,25 +23,32 @@ settings.load_profile("understudy")
 collect_ignore_glob = ["**/conftest.py", "conftest.py"]  # no doctests there, and all have one name
 
 
-def _absent(what: str) -> None:
-    """Skip for want of data; where data is required, as in CI, fail."""
-    if os.environ.get("UNDERSTUDY_REQUIRE_DATA") == "1":
-        pytest.fail(f"real data is required, but {what}")
-    pytest.skip(what)
+WANTED = "for want of data"
 
 
-@pytest.fixture(scope="session")
-def data_folder() -> Path:
-    """The folder of real data sets."""
-    named = os.environ.get("UNDERSTUDY_DATA", "")
-    if not (named and Path(named).is_dir()):
-        _absent(f"there is no folder UNDERSTUDY_DATA = '{named}'")
-    return Path(named)
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs data sets that are not part of the repository."""
+    for item in items:
+        if "real_data" in getattr(item, "fixturenames", ()):
+            item.add_marker("data")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say in the last line of all what was not looked at, and how to get it."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    many = sum(WANTED in str(report.longrepr) for report in skipped)
+    if many:
+        tests = "test was" if many == 1 else "tests were"
+        reporter.write_line(
+            f"{many} {tests} skipped {WANTED}: docs/data.md says where it comes from"
+        )
 
 
 @pytest.fixture(scope="session")
 def real_data() -> Callable[[str], Path]:
-    """Find a real data set by its name in the registry."""
+    """Find a real data set by its name in the registry; where data is required, as in CI, fail."""
 
     def find(name: str) -> Path:
         entry = dataset(name)
@@ -50,7 +57,8 @@ def real_data() -> Callable[[str], Path]:
         except UnderstudyError as error:
             if "not here" not in error.message and "not installed" not in error.message:
                 raise
-            _absent(error.message)
-            raise
+            if os.environ.get("UNDERSTUDY_REQUIRE_DATA") == "1":
+                pytest.fail(f"real data is required, but {error.message}")
+            pytest.skip(f"{WANTED}: {error.message}")
 
     return find

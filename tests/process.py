@@ -1,4 +1,4 @@
-"""The program, run as a process."""
+"""The program, run here or as a process."""
 
 import contextlib
 import io
@@ -12,25 +12,23 @@ from unittest import mock
 
 from understudy.cli import main
 
-
-def understudy(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
-    """Run a command and keep what it prints."""
-    return subprocess.run(
-        [sys.executable, "-m", "understudy", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **more,
-    )
+SIGNALS = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def here(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command in this process, which is faster: for those that end before any work."""
+def understudy(
+    *arguments: object, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command and keep what it prints: in this process, which is faster, if all else is it.
+
+    An environment of its own needs a process of its own.
+    """
+    if env is not None:
+        return alone(*arguments, cwd=cwd, env=env)
     words = ["understudy", *map(str, arguments)]
     out, err, status = io.StringIO(), io.StringIO(), 0
-    before = signal.getsignal(signal.SIGPIPE)
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     with (
-        contextlib.chdir(cwd),
+        contextlib.chdir(cwd or Path.cwd()),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         mock.patch.object(sys, "argv", words),
@@ -40,8 +38,23 @@ def here(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
         except SystemExit as end:
             status = int(end.code or 0)
         finally:
-            signal.signal(signal.SIGPIPE, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
     return subprocess.CompletedProcess(words, status, out.getvalue(), err.getvalue())
+
+
+def alone(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, as a user does."""
+    return subprocess.run(
+        [sys.executable, "-m", "understudy", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **more,
+    )
+
+
+here = understudy
 
 
 def start(*arguments: object) -> subprocess.Popen[bytes]:

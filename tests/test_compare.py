@@ -26,12 +26,16 @@ from understudy.contest.differences import (
 from understudy.contest.judgement import judge
 from understudy.errors import UnderstudyError
 from understudy.findings import Finding
-from understudy.measures import MEASURES
+from understudy.measures import MEASURES, choose
+from understudy.running import options_of
 
 CHEAP: dict[str, dict[str, Any]] = {
     FIDELITY: {"resamples": 30, "permutations": 1},
     SHARE: {"permutations": 64},
 }
+
+
+LEAST = (("resamples", 2), ("permutations", 9), ("iterations", 2), ("attacks", 20), ("pairs", 0))
 
 
 def real(rows: int, seed: int) -> pl.DataFrame:
@@ -151,6 +155,18 @@ def test_real_tables_are_coded_once(monkeypatch: pytest.MonkeyPatch) -> None:
         some = dict(list(tables.items())[:number])
         us.compare(train, some, holdout=holdout, measures=[], options=CHEAP, curve=number > 1)
         assert len(fits) == len({str(k) for k in fits}) + 1, "bins=5, levels=5 by pool and training"
+
+
+def test_roles_choose_measures_as_in_assess() -> None:
+    roles = {"keys": ["sex", "age"], "sensitive": ["smoker"], "target": "plan"}
+    cheap = {name: {o: n for o, n in LEAST if o in options_of(m)} for name, m in MEASURES.items()}
+    contest = us.compare(real(120, 1), {"a": real(120, 2)}, options=cheap, **roles)
+    assert [f.measure for f in contest["a"]] == choose(given=roles)
+    for role in roles:
+        needing = [name for name, m in MEASURES.items() if m.card.needs == (role,)]
+        assert all(contest["a"][name].status == "ok" for name in needing)
+    without = us.compare(real(60, 1), {"a": real(60, 2)}, options=cheap, measures=["privacy"])
+    assert without["a"]["privacy.correct_attribution"].status == "not_applicable"
 
 
 def test_without_a_holdout() -> None:

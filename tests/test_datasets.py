@@ -20,7 +20,7 @@ def test_registry_is_complete():
     for entry in registry().values():
         assert entry.source
         assert entry.licence
-        assert len(entry.sha256) == 64 or entry.inside
+        assert (len(entry.sha256) == 64 and entry.taken_from) or entry.inside
 
 
 def test_unknown_and_absent_and_changed(monkeypatch, tmp_path):

@@ -117,7 +117,7 @@ def test_replicates_splits_and_workers_have_an_end(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-o", "cart.cp=NaN"], "cart: cp = nan is no finite number"),
+        (["-o", "cart.cp=NaN"], "cart: cp = 'NaN' is not a number"),
         (["-o", "cart.cp=" + "9" * 5000], "cart: cp = '999"),
         (["--replicates", "100000"], "replicates = 100000"),
         (["--rows", "1" + "0" * 21], "rows = 1000000000000000000000"),

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from understudy.assessment import assess
+from understudy.coding import Codec
 from understudy.comparison import compare_tables
 from understudy.errors import OptionError
 from understudy.findings import Card, described
@@ -131,3 +132,34 @@ def test_a_default_of_zero_may_be_written_and_a_negative_number_may_not():
     with pytest.raises(OptionError, match="attacks = 0") as caught:
         check_options({"privacy.singling_out": {"attacks": 0}})
     assert "from 1 up" in caught.value.hint
+
+
+def test_what_is_shown_may_be_nothing():
+    for name in ("bivariate", "trivariate", "correlation"):
+        check_options({f"fidelity.{name}": {"pictures": 0}})
+        with pytest.raises(OptionError, match="pictures = -1") as caught:
+            check_options({f"fidelity.{name}": {"pictures": -1}})
+        assert "from 0 up" in caught.value.hint
+        with pytest.raises(OptionError, match="pictures = 'few' is not a number"):
+            check_options({f"fidelity.{name}": {"pictures": "few"}})
+    for name in ("total_variation", "hellinger", "relative_entropy"):
+        check_options({f"fidelity.{name}": {"pairs": 0}})
+
+
+def test_replicates_share_the_codes_of_the_real_tables(monkeypatch):
+    fits = []
+    fit = Codec.fit.__func__
+    monkeypatch.setattr(
+        Codec, "fit", classmethod(lambda cls, *a, **k: fits.append(k) or fit(cls, *a, **k))
+    )
+    made = [people(60, seed) for seed in (3, 4, 5)]
+    comparison = compare_tables(people(60, 1), made, people(60, 2))
+    each = [comparison.replicate(number) for number in range(3)]
+    coded = [one.codes("train", one.codec(bins=5, levels=5)) for one in each]
+    assert coded[0] is coded[1] is coded[2]
+    pooled = [one.codes("holdout", one.pooled_codec(bins=5)) for one in each]
+    assert pooled[0] is pooled[1] is pooled[2]
+    assert len(fits) == 2
+    assert comparison.once("of this replicate", lambda: "of all") == "of all"
+    own = [one.once("of this replicate", lambda one=one: one.synthetic) for one in each]
+    assert own == [(source,) for source in comparison.synthetic]

@@ -42,7 +42,7 @@ class Counted(Protocol):
         """How often each level of a category, each word of a number, stands in a column."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ColumnCodec:
     """How one column is coded.
 
@@ -65,6 +65,25 @@ class ColumnCodec:
     heights: NDArray[np.float64]
     levels: tuple[str, ...]
     rest: Mapping[str, int] = field(default_factory=dict)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, ColumnCodec)
+            and self._hash == other._hash
+            and self._content == other._content
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._content)
+
+    @property
+    def _content(self) -> tuple[object, ...]:
+        ends = (*self.edges.tolist(), *self.heights.tolist())
+        return self.column, ends, self.levels, tuple(self.rest.items())
 
     @property
     def bins(self) -> int:
@@ -262,13 +281,22 @@ class Codec:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Coded:
     """A table as codes, one column each, and the numbers beside them on one common scale."""
 
     codec: Codec
     codes: Codes
     numbers: NDArray[np.float32]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Coded) and (
+            self.codec == other.codec
+            and np.array_equal(self.codes, other.codes)
+            and np.array_equal(self.numbers, other.numbers, equal_nan=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __len__(self) -> int:
         return len(self.codes)

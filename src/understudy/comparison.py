@@ -41,6 +41,33 @@ def stream(seed: int, *names: str) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence([seed, *words]))
 
 
+class Kept(dict[Any, Any]):
+    """Work kept for one release or replicate; what concerns real tables only is kept for all."""
+
+    OF_REAL_TABLES = ("codec", "pooled codec")
+
+    def __init__(self, common: dict[Any, Any]) -> None:
+        super().__init__()
+        self._common = common
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._common if self._is_common(key) else super().__contains__(key)
+
+    def __missing__(self, key: Any) -> Any:
+        if self._is_common(key):
+            return self._common[key]
+        raise KeyError(key)
+
+    def __setitem__(self, key: Any, made: Any) -> None:
+        if self._is_common(key):
+            self._common[key] = made
+        else:
+            super().__setitem__(key, made)
+
+    def _is_common(self, key: Any) -> bool:
+        return isinstance(key, tuple) and key[0] in self.OF_REAL_TABLES
+
+
 @dataclass(frozen=True)
 class Made:
     """How a release was made, as far as its files say so.
@@ -122,7 +149,7 @@ class Comparison:
 
     def replicate(self, number: int) -> "Comparison":
         """Compare with one replicate only; shared work on the other tables stays shared."""
-        kept = self._kept.setdefault(("replicate", number), {})
+        kept = self._kept.setdefault(("replicate", number), Kept(self._kept))
         return dataclasses.replace(self, synthetic=(self.synthetic[number],), _kept=kept)
 
     def within(self, name: str, level: str) -> "Comparison":

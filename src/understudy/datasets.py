@@ -22,6 +22,7 @@ FOLDER = "UNDERSTUDY_DATA"
 class Dataset:
     """A data set: its file, size, source and licence.
 
+    ``taken_from`` is the repository, commit and path, ``changes`` what was done to that file.
     ``inside`` names the library that ships the file, ``extra`` the extra that installs it.
     """
 
@@ -31,6 +32,8 @@ class Dataset:
     columns: int
     source: str
     licence: str
+    taken_from: str = ""
+    changes: str = ""
     sha256: str = ""
     inside: str = ""
     extra: str = ""

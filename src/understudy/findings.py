@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from understudy.documents import check_form
 from understudy.errors import OptionError
 
+Shown = Annotated[int, "of what a measure shows; 0 shows nothing"]
 Status = Literal["ok", "failed", "not_applicable"]
 Better = Literal["lower", "higher", "reference"]
 

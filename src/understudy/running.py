@@ -9,7 +9,7 @@ from typing import Any
 
 from understudy.comparison import Comparison
 from understudy.errors import OptionError, UnderstudyError, interrupted
-from understudy.findings import Finding, Part, average
+from understudy.findings import Finding, Part, Shown, average
 from understudy.limits import MOST, check_number
 from understudy.measures import MEASURES, Measure
 from understudy.schema import near
@@ -138,17 +138,18 @@ def check_options(options: Mapping[str, Mapping[str, Any]]) -> None:
         for option, value in given.items():
             if option not in known:
                 raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))
-            wanted = known[option].annotation
+            wanted, default = known[option].annotation, known[option].default
+            least = 0 if default == 0 or wanted is Shown else 1
+            wanted = int if wanted is Shown else wanted
             if wanted in (int, float) and (
                 isinstance(value, bool) or not isinstance(value, int | float)
             ):
                 raise OptionError(
                     f"{name}: {option} = {value!r} is not a number",
-                    hint=f"the default is {known[option].default}",
+                    hint=f"the default is {default}",
                 )
             if wanted in NUMBERS and isinstance(value, int | float):
                 check_number(f"{name}: {option}", value)
-            least = 0 if known[option].default == 0 else 1
             if wanted is int and not (isinstance(value, int) and least <= value <= MOST):
                 raise OptionError(
                     f"{name}: {option} = {value!r}",

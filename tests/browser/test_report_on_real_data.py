@@ -6,7 +6,7 @@ import pytest
 
 import understudy as us
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reports")]  # each is written once
 
 FIDELITY = ["fidelity.univariate", "fidelity.bivariate", "fidelity.trivariate"]
 OVERFLOW = "document.documentElement.scrollWidth - innerWidth"
@@ -37,11 +37,10 @@ def report(request, tmp_path_factory):
     if request.param == "wide":
         tables, most = [wide(seed) for seed in range(3)], 6
     elif request.param == "adult":
-        folder = request.getfixturevalue("data_folder") / "platzer2021"
-        tables = [folder / f"adult_{name}.csv.gz" for name in ("trn", "synthpop", "val")]
-        most = 3
+        find = request.getfixturevalue("real_data")
+        tables, most = [find(f"adult_{name}") for name in ("trn", "synthpop", "val")], 3
     else:
-        tables, most = sd2011(request.getfixturevalue("data_folder") / "sd2011.csv.gz"), 3
+        tables, most = sd2011(request.getfixturevalue("real_data")("sd2011")), 3
     train, synthetic, holdout = tables
     result = us.assess(
         train, synthetic, holdout=holdout, measures=[*FIDELITY, "privacy.closest_record"]

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from claimant import DECLARED, PEOPLE, Noisy
-from process import understudy
+from process import alone, understudy
 from understudy.cli import cli
 from understudy.errors import OptionError, UnderstudyError
 from understudy.schema import dumps
@@ -139,7 +139,7 @@ def test_bad_input_writes_nothing(folder, arguments, message):
 
 def test_bayes_as_a_process(folder):
     bayes = ("synthesize", "real.csv", "--method", "bayes", "--epsilon", 1, "--ledger", "l.json")
-    done = understudy(*bayes, "--schema", "s.toml", "--out", "out.parquet", cwd=folder)
+    done = alone(*bayes, "--schema", "s.toml", "--out", "out.parquet", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "l.json: this fit spends 1; this table has now spent 1 in all" in done.stderr
     assert read_marker("out.parquet").epsilon == 1

@@ -427,3 +427,29 @@ def test_a_table_without_rows_and_without_values() -> None:
     assert codec.decode(np.zeros((0, 2), np.uint8), np.random.default_rng(0)).height == 0
     more = Table.of(pl.DataFrame({"x": [1.0, None], "y": ["a", None]}), infer(frame))
     assert codec.encode(more).codes.tolist() == [[UNSEEN, UNSEEN], [MISSING, MISSING]]
+
+
+def test_codecs_are_equal_by_what_they_hold() -> None:
+    def made(*more: float) -> Codec:
+        numbers = [*(i / 4 for i in range(40)), *more]
+        frame = pl.DataFrame({"n": numbers, "c": [*"abcd"] * 10 + ["e"] * len(more)})
+        return Codec.fit(MemorySource(Table.of(frame)), bins=4, levels=2)
+
+    one, again, other = made(), made(), made(99.5)
+    assert one == again
+    assert hash(one) == hash(again)
+    assert one["n"] == again["n"]
+    assert one != other
+    assert one["n"] != other["n"]
+    assert one["c"] != other["c"]
+    assert one != "a codec"
+    assert {one: 1, other: 2}[again] == 1
+
+
+def test_coded_tables_and_codecs_of_one_column_can_be_compared() -> None:
+    made = table([1.5, 2.5, 4.0])
+    codec = Codec.fit(MemorySource(made))
+    assert codec.encode(made) == codec.encode(made)
+    assert codec.encode(made) != codec.encode(table([1.5, 4.0, 2.5]))
+    assert codec.encode(made) != codec.encode(table([1.5, 4.0]))
+    assert codec.encode(made) != codec.encode(made, scaled=True)

@@ -14,6 +14,7 @@ import pytest
 
 from understudy.cli import cli, common
 from understudy.comparison import compare_tables
+from understudy.datasets import registry
 from understudy.measures import MEASURES
 from understudy.running import run
 from understudy.schema import loads
@@ -48,7 +49,7 @@ def ids(path: Path) -> str:
     return path.name
 
 
-def test_generated_page_is_current() -> None:
+def test_generated_pages_are_current() -> None:
     build = runpy.run_path(str(ROOT / "docs" / "build.py"))
     assert build["main"](["--check"]) == 0, "run: make docs"
 
@@ -57,6 +58,14 @@ def test_every_measure_and_method_is_on_the_page() -> None:
     page = (ROOT / "docs" / "measures.md").read_text(encoding="utf-8")
     assert all(f"### {name}\n" in page for name in MEASURES)
     assert all(f"| `{name}`" in page for name in SYNTHESIZERS)
+
+
+def test_every_data_set_is_on_its_page() -> None:
+    page = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+    for data in registry().values():
+        assert f"`{data.name}`" in page if data.inside else f"`{data.file}`" in page
+        assert data.sha256 in page
+        assert data.licence in page
 
 
 @pytest.mark.parametrize("line", commands("README.md"))
@@ -125,6 +134,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", ALL_FILES, ids=ids)
 def test_words(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
+    text = re.sub(r"`[\w./-]+ @ [^`]+`", "", text)  # names of others' repositories
     assert not MACHINE_PATH.search(text)
     if page.name != "how-to-talk.md":
         assert not FORBIDDEN.search(text)

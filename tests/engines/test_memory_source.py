@@ -238,7 +238,8 @@ def test_nearest(own: list[dict[str, Any]], queries: list[dict[str, Any]]) -> No
 
 
 def test_coding_is_done_once_for_each_codec() -> None:
-    made = source([{"a": 1, "b": 2.5, "c": "x"}] * 3)
+    made = source([{"a": 1, "b": i / 4, "c": "x"} for i in range(40)])
     one, two = Codec.fit(made, bins=2), Codec.fit(made, bins=3)
     assert made.coded(one) is made.coded(one)
     assert made.coded(two).codec is two
+    assert made.coded(Codec.fit(made, bins=2)) is made.coded(one), "an equal codec is the same"

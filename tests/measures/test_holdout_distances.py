@@ -6,6 +6,7 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import LabelEncoder, StandardScaler
 
+from packaged import patients
 from people import people
 from understudy.comparison import compare_tables
 from understudy.measures.privacy.distances import (
@@ -86,16 +87,16 @@ def test_too_close_histogram():
 
 
 @pytest.fixture(scope="module")
-def insurance(real_data):
-    real = pl.read_csv(real_data("insurance"))
-    real = real.sample(fraction=1, shuffle=True, seed=3)
-    train, holdout = real[:669], real[669:]
-    return train, train.sample(669, with_replacement=True, seed=4), holdout
+def persons():
+    sex = pl.col("sex").replace_strict({1: "female", 2: "male"})
+    real = patients().with_columns(sex).sample(fraction=1, shuffle=True, seed=3)
+    train, holdout = real[:221], real[221:]
+    return train, train.sample(221, with_replacement=True, seed=4), holdout
 
 
-def hittmeir(insurance) -> list[np.ndarray]:
+def hittmeir(persons) -> list[np.ndarray]:
     """Label encoding, standard scaling over all real rows; numbers as they are."""
-    train, synthetic, holdout = insurance
+    train, synthetic, holdout = persons
     pool = train.vstack(holdout)
     columns = {"train": [], "synthetic": [], "holdout": []}
     for name in train.columns:
@@ -112,27 +113,27 @@ def nearest(queries: np.ndarray, reference: np.ndarray) -> np.ndarray:
     return NearestNeighbors(n_neighbors=1).fit(reference).kneighbors(queries)[0][:, 0]
 
 
-def test_mean_minimal_distance_as_hittmeir(insurance):
-    train, synthetic, holdout = hittmeir(insurance)
-    copied = mean_minimal_distance(compare_tables(*insurance))
+def test_mean_minimal_distance_as_hittmeir(persons):
+    train, synthetic, holdout = hittmeir(persons)
+    copied = mean_minimal_distance(compare_tables(*persons))
     assert copied.value == pytest.approx(nearest(synthetic, train).mean(), abs=1e-5) == 0
     assert copied.reference == pytest.approx(nearest(synthetic, holdout).mean(), rel=1e-5)
     assert copied.flagged
-    moved = insurance[1].with_columns(pl.col("bmi") + 0.7, pl.col("charges") * 1.01)
-    again = (insurance[0], moved, insurance[2])
+    moved = persons[1].with_columns(pl.col("bmi") + 0.7, pl.col("s5") * 1.01)
+    again = (persons[0], moved, persons[2])
     train, synthetic, holdout = hittmeir(again)
     found = mean_minimal_distance(compare_tables(*again))
     assert found.value == pytest.approx(nearest(synthetic, train).mean(), rel=1e-5)
     assert found.reference == pytest.approx(nearest(synthetic, holdout).mean(), rel=1e-5)
 
 
-def test_the_direction_of_the_thesis(insurance):
+def test_the_direction_of_the_thesis(persons):
     """From each real record to the nearest synthetic one, scaled to [0, 1]."""
-    train, synthetic, holdout = hittmeir(insurance)
+    train, synthetic, holdout = hittmeir(persons)
     pool = np.concatenate([train, holdout])
     low, span = pool.min(axis=0), np.ptp(pool, axis=0) * np.sqrt(pool.shape[1])
     unit = [(points - low) / span for points in (train, synthetic, holdout)]
-    back = mean_minimal_distance(compare_tables(*insurance)).parts[0]
+    back = mean_minimal_distance(compare_tables(*persons)).parts[0]
     assert back.value == pytest.approx(nearest(unit[0], unit[1]).mean(), rel=1e-4)
     assert back.reference == pytest.approx(nearest(unit[2], unit[1]).mean(), rel=1e-4)
 

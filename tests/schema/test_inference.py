@@ -2,6 +2,7 @@
 
 import datetime as dt
 import random
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -290,10 +291,10 @@ def test_other_types_than_in_training_are_unseen_and_no_error() -> None:
         assert codec.encode(made).codes.max() <= UNSEEN or values == [True]
 
 
-def test_real_files_have_a_kind_for_every_column(data_folder: Path) -> None:
-    schema = infer(read_file(data_folder / "sd2011.csv.gz"))
+def test_real_files_have_a_kind_for_every_column(real_data: Callable[[str], Path]) -> None:
+    schema = infer(read_file(real_data("sd2011")))
     assert len(schema) == 35
     assert {c.kind for c in schema} >= {"number", "category"}
     assert all(c.why.endswith(".") for c in schema)
-    acs = infer(read_file(data_folder / "acs_national2019_nist.csv.gz").head(3000))
+    acs = infer(read_file(real_data("acs_national2019_nist")).head(3000))
     assert any("N" in c.levels for c in acs)

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import process
+from packaged import simulated
 from understudy.errors import DataError, OptionError
 from understudy.measures import MEASURES
 from understudy.studies import study
@@ -60,9 +61,22 @@ def test_figures_named_in_the_brief(result):
     assert copies == [41, 38, 14, 7]
 
 
-def test_a_wrong_figure_is_seen(result):
-    wrong = {**result["figures"][0], "value": 0.5}
-    changed = {"figures": [wrong, *result["figures"][1:]]}
+def as_printed():
+    """Every figure with the value that the paper prints: counts whole, shares in per cent."""
+    return [
+        {"table": table, "row": row, "figure": figure, "value": value}
+        for table, rows in expected()["tables"].items()
+        for row, figures in rows.items()
+        for figure, text in figures.items()
+        for value in [float(text) / 100 if "." in text else int(text)]
+    ]
+
+
+def test_a_wrong_figure_is_seen():
+    figures = as_printed()
+    assert differing({"figures": figures}) == []
+    wrong = {**figures[0], "value": 0.5}
+    changed = {"figures": [wrong, *figures[1:]]}
     assert differing(changed) == [wrong]
     text = io.StringIO()
     show(changed, text)
@@ -82,15 +96,18 @@ def test_parts_and_folders(tmp_path, real_data):
     assert "20 fresh releases" in found["note"]
     assert "worlds" not in found
     assert seen[-1] == ("done", 1, 1)
+
+
+def test_files_that_are_absent_and_parts_that_do_not_exist(tmp_path):
     with pytest.raises(DataError, match="there is no file"):
         run(tmp_path, ("simulated",))
     with pytest.raises(OptionError, match="no data set 'sd2010'"):
         run(tmp_path, ("sd2010",))
 
 
-def test_what_the_paper_shows_of_the_simulated_data(real_data):
+def test_what_the_paper_shows_of_the_simulated_data():
     """A copy of the unique record hides it from DiSCO; its absence makes a risk of nobody."""
-    original = pl.read_csv(real_data("latner_simulated"))
+    original = simulated()
     unique = pl.all_horizontal(pl.all() == 1)
     assert original.filter(unique).height == 1
     from understudy.comparison import compare_tables

@@ -1,13 +1,12 @@
 """Trees column by column: synthpop's strength and synthpop's weakness."""
 
-import time
-
 import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import chisquare
 
 import understudy as us
+from packaged import simulated
 
 AUTHORS = {0: 41, 1: 38, 2: 14, 3: 7}
 
@@ -18,10 +17,8 @@ def ones(model, copies):
     ]
 
 
-def test_the_unique_record_of_latner_is_reproduced_as_by_synthpop(real_data):
-    found = np.bincount(
-        ones(us.synthesizer("cart", seed=2).fit(real_data("latner_simulated")), 100)
-    )
+def test_the_unique_record_of_latner_is_reproduced_as_by_synthpop():
+    found = np.bincount(ones(us.synthesizer("cart", seed=2).fit(simulated()), 100))
     assert found[:4].sum() >= 95
     observed = [found[0], found[1], found[2:].sum()]
     assert chisquare(observed, [41, 38, 21]).pvalue > 0.01
@@ -30,9 +27,9 @@ def test_the_unique_record_of_latner_is_reproduced_as_by_synthpop(real_data):
 @pytest.mark.parametrize(
     ("options", "low", "high"), [({"minbucket": 75}, 15, 27), ({"cp": 0.05}, 38, 52)]
 )
-def test_larger_leaves_and_costlier_splits_hide_it(real_data, options, low, high):
+def test_larger_leaves_and_costlier_splits_hide_it(options, low, high):
     """The authors' files hold about 21 and 45 of it in a copy."""
-    model = us.synthesizer("cart", seed=3, **options).fit(real_data("latner_simulated"))
+    model = us.synthesizer("cart", seed=3, **options).fit(simulated())
     assert low < np.mean(ones(model, 40)) < high
 
 
@@ -83,7 +80,7 @@ def test_proper_synthesis_draws_the_rows_first():
 
 
 @pytest.mark.parametrize("method", ["cart", "sequential"])
-def test_a_thousand_levels_do_not_freeze(method):
+def test_a_thousand_levels(method):
     """As a target and as a predictor, with 20,000 rows."""
     rng = np.random.default_rng(3)
     town = rng.integers(0, 1000, 20_000)
@@ -97,10 +94,7 @@ def test_a_thousand_levels_do_not_freeze(method):
             "sex": rng.choice(["f", "m"], 20_000),
         }
     )
-    us.synthesizer(method).fit(train.head(100)).sample(10)
-    begin = time.process_time()
     made = us.synthesizer(method, seed=1).fit(train).sample(20_000)
-    assert time.process_time() - begin < 10
     assert made["town"].n_unique() > 900
     place = {level: i for i, level in enumerate(levels)}
     towns = np.array([place[level] for level in made["town"]])

@@ -113,10 +113,8 @@ def test_a_program_that_hangs_is_stopped_with_all_it_started(train, program, tmp
         time.sleep(60)
     """
     note = tmp_path / "child"
-    start = time.monotonic()
     with pytest.raises(DataError, match="within 2 seconds and was stopped; it said:\n  I am think"):
         made(train, program(text.format(str(note))), seconds=2)
-    assert time.monotonic() - start < 20
     process.wait_until_gone(int(note.read_text()))
 
 

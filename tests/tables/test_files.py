@@ -3,6 +3,7 @@
 import gzip
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from understudy.datasets import registry
 from understudy.errors import DataError, OptionError, UnderstudyError
 from understudy.tables import read_file, split, whole_file, write_file
 
@@ -328,12 +330,10 @@ def test_a_path_is_split_like_a_frame(tmp_path: Path) -> None:
     assert train.schema == {"x": pl.Int64, "y": pl.String}
 
 
-def test_real_files_are_read(data_folder: Path) -> None:
-    files = [p for p in data_folder.rglob("*") if p.name.endswith((".csv", ".csv.gz"))]
-    assert files, f"{data_folder} has no data sets"
-    for path in files:
-        if path.stat().st_size < 3_000_000:
-            assert read_file(path).height > 0, path
+def test_real_files_are_read(real_data: Callable[[str], Path]) -> None:
+    for name, entry in registry().items():
+        read = read_file(real_data(name))
+        assert read.shape == (entry.rows, entry.columns), name
 
 
 def test_a_link_is_followed_and_a_pipe_is_written_to(tmp_path: Path) -> None:

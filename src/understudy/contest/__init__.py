@@ -7,7 +7,7 @@ from typing import Any
 
 from understudy.advisor import resolve
 from understudy.assessment import Assessment, check_holdout, how_made, markers_of, measure_all
-from understudy.comparison import Comparison, Made, Progress, silent
+from understudy.comparison import Comparison, Kept, Made, Progress, silent
 from understudy.contest.differences import DECIDING, Difference, differences, spaced
 from understudy.contest.judgement import Judgement, judge
 from understudy.contest.plane import FLIPS, NO_PLANE, can_be_placed, flips, plane
@@ -21,8 +21,6 @@ from understudy.running import check_options
 from understudy.tables import Table
 
 __all__ = ["Contest", "Difference", "Judgement", "compare"]
-
-OF_REAL_TABLES = ("codec", "pooled codec")
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,6 @@ class _Ring:
         made: Made | None = None,
     ) -> Comparison:
         """Compare a release; codecs, and with them the codes of the real tables, are shared."""
-        kept = _Shared(self._codecs)
-        kept["replicate", 0] = _Shared(self._codecs)
         return Comparison(
             self.train,
             (MemorySource(release),),
@@ -51,29 +47,9 @@ class _Ring:
             options=options,
             progress=progress,
             made=made,
-            _kept=kept,
+            _kept=Kept(self._codecs),
             **self.roles,
         )
-
-
-class _Shared(dict[Any, Any]):
-    """Work kept for one candidate; what concerns the real tables only is kept for all."""
-
-    def __init__(self, common: dict[Any, Any]) -> None:
-        super().__init__()
-        self._common = common
-
-    def __contains__(self, key: object) -> bool:
-        return super().__contains__(key) or key in self._common
-
-    def __missing__(self, key: Any) -> Any:
-        return self._common[key]
-
-    def __setitem__(self, key: Any, made: Any) -> None:
-        if key[0] in OF_REAL_TABLES:
-            self._common[key] = made
-        else:
-            super().__setitem__(key, made)
 
 
 def compare(
@@ -121,7 +97,8 @@ def compare(
         raise OptionError("there is no candidate", hint='give at least one: {"cart": table}')
     formulas = as_formulas(formula)
     wanted = None if measures is None else [*measures, *DECIDING]
-    chosen = choose(wanted, given=["formula"] if formulas else ())
+    given = {"keys": keys, "sensitive": sensitive, "target": target, "formula": formulas}
+    chosen = choose(wanted, given=[role for role, names in given.items() if names])
     options = options or {}
     check_options(options)
     real = Table.of(train, schema, name="training table").with_rows()

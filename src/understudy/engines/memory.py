@@ -78,7 +78,7 @@ class MemorySource:
 
     def coded(self, codec: Codec, *, scaled: bool = False) -> Coded:
         """Code the table, once for each codec."""
-        key = ("coded", id(codec), scaled)
+        key = ("coded", codec, scaled)
         if key not in self._kept:
             self._kept[key] = codec.encode(self.table, scaled=scaled)
         made: Coded = self._kept[key]

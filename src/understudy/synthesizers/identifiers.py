@@ -103,10 +103,9 @@ def _written(numbers: Any, form: tuple[str, ...]) -> pl.Series:
     """Write numbers with the characters of a form, the last place counting fastest."""
     columns, rest = [], numbers
     for signs in reversed(form):
-        alphabet = np.array(list(signs))
-        columns.append(alphabet[rest % len(signs)])
+        columns.append(pl.Series(list(signs)).gather(rest % len(signs)))
         rest = rest // len(signs)
-    frame = pl.DataFrame([pl.Series(str(i), column) for i, column in enumerate(columns[::-1])])
+    frame = pl.DataFrame([column.alias(str(i)) for i, column in enumerate(columns[::-1])])
     return frame.select(pl.concat_str(pl.all())).to_series()
 
 

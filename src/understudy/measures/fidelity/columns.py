@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from understudy.coding import Codec
 from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding, Part, TableOfNumbers, around, box, described
+from understudy.findings import Card, Finding, Part, Shown, TableOfNumbers, around, box, described
 from understudy.measures import pictures
 from understudy.measures.fidelity.distances import DISTANCES, Histogram
 
@@ -71,7 +71,7 @@ def total_variation(
     bins: int = 10,
     levels: int = 100,
     resamples: int = 100,
-    pairs: int = 1000,
+    pairs: Shown = 1000,
 ) -> Finding:
     """Mean total variation distance of the columns."""
     return _compare(comparison, TOTAL_VARIATION, bins, levels, resamples, pairs)
@@ -84,7 +84,7 @@ def hellinger(
     bins: int = 10,
     levels: int = 100,
     resamples: int = 100,
-    pairs: int = 1000,
+    pairs: Shown = 1000,
 ) -> Finding:
     """Mean Hellinger distance of the columns."""
     return _compare(comparison, HELLINGER, bins, levels, resamples, pairs)
@@ -97,7 +97,7 @@ def relative_entropy(
     bins: int = 10,
     levels: int = 100,
     resamples: int = 100,
-    pairs: int = 1000,
+    pairs: Shown = 1000,
 ) -> Finding:
     """Mean relative entropy of the columns."""
     return _compare(comparison, RELATIVE_ENTROPY, bins, levels, resamples, pairs)
@@ -224,6 +224,8 @@ def _pair_distances(
         picked = np.sort(comparison.stream("pairs").choice(len(every), most, replace=False))
         chosen = [every[i] for i in picked]
         note = f"The box of pairs shows {most:,} of {len(every):,}, drawn at random (option pairs)."
+    if not most:
+        note = "No pairs are counted (option pairs)."
     found: dict[str, list[float]] = {name: [] for name in DISTANCES}
     for number, pair in enumerate(chosen, start=1):
         p = comparison.counts("train", pair, codec)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding, Part, TableOfNumbers, around, described
+from understudy.findings import Card, Finding, Part, Shown, TableOfNumbers, around, described
 from understudy.measures.fidelity.associations import Matrix, Rows, associations, rows_of
 from understudy.measures.fidelity.columns import NO_HOLDOUT
 from understudy.measures.fidelity.marginals import MOST_PARTS, on_all_cores
@@ -53,7 +53,7 @@ def correlation(
     scale: str = "ranks",
     levels: int = 10,
     resamples: int = 50,
-    pictures: int = 60,
+    pictures: Shown = 60,
 ) -> Finding:
     """Signal-weighted mean difference of associations; at most ``pictures`` columns are drawn."""
     if scale not in SCALES:
@@ -209,6 +209,8 @@ def _matrices(
     comparison: Comparison, pairs: _Pairs, most: int
 ) -> tuple[dict[str, TableOfNumbers], str]:
     """Give the associations as matrices: all, and beside them Pearson's (or Spearman's)."""
+    if not most:
+        return {}, "No matrix is shown (option pictures)."
     place = {name: i for i, name in enumerate(pairs.names)}
     order = [place[name] for name in comparison.names]
     note = ""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from understudy.coding import UNSEEN, Codec
 from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding, Part, around, described
+from understudy.findings import Card, Finding, Part, Shown, around, described
 from understudy.measures.fidelity.columns import NO_HOLDOUT
 from understudy.measures.fidelity.distances import DISTANCES
 from understudy.measures.pictures import heat, histograms
@@ -78,7 +78,7 @@ def bivariate(
     resamples: int = 200,
     permutations: int = 200,
     subsets: int = 20_000,
-    pictures: int = 120,
+    pictures: Shown = 120,
 ) -> Finding:
     """Mean distance of all pairs of columns.
 
@@ -87,7 +87,7 @@ def bivariate(
     found, counted = _fidelity(
         comparison, BIVARIATE, 2, c, distance, resamples, permutations, subsets
     )
-    return _with_heat(comparison, found, counted, pictures, max(1, pictures // 2))
+    return _with_heat(comparison, found, counted, pictures, min(pictures, max(1, pictures // 2)))
 
 
 @described(TRIVARIATE)
@@ -99,7 +99,7 @@ def trivariate(
     resamples: int = 200,
     permutations: int = 200,
     subsets: int = 20_000,
-    pictures: int = 12,
+    pictures: Shown = 12,
 ) -> Finding:
     """Mean distance of all triples of columns; the worst ``pictures`` are shown."""
     found, counted = _fidelity(
@@ -167,7 +167,10 @@ def _with_heat(
         own = [names[column] for column in columns]
         used = [tables.used[column] for column in columns]
         made[f"heat:{' × '.join(sorted(own))}"] = heat(comparison, tables.codec, own, counts, used)
-    shown = "" if len(worst) == many else f"The {len(worst)} worst of {many:,} are shown as maps."
+    shown = f"The {len(worst)} worst of {many:,} are shown as maps."
+    if not len(worst):
+        shown = f"None of {many:,} is shown as a map (option pictures)."
+    shown = "" if len(worst) == many else shown
     return dataclasses.replace(found, tables=made, note=_join(found.note, shown))
 
 
