@@ -141,8 +141,8 @@ def test_marks_of_missing_values(make: Any) -> None:
     assert read_file(make("a,b\nN,-\nnone,NAN\n")).null_count().row(0) == (0, 0)
 
 
-def test_a_short_line_is_filled_with_missing_values(make: Any) -> None:
-    assert read_file(make("a,b\n1\n3,4\n")).rows() == [("1", None), ("3", "4")]
+def test_a_short_line_is_refused(make: Any) -> None:
+    assert "line 2 has 1 field, the header 2" in fails(make("a,b\n1\n3,4\n"))
 
 
 def test_a_very_wide_header(make: Any) -> None:

@@ -242,8 +242,9 @@ def _full(
     own = options.get(name, {})
     made = synthesizer(name, seed=seed, progress=progress, constraints=constraints, **own)
     made.tell = tell
-    table = Table.of(train, schema)
-    if claimed(made.method) is not None:
+    under_epsilon = claimed(made.method) is not None
+    table = Table.of(train, schema, alone=under_epsilon)
+    if under_epsilon:
         refuse_typed_by_rows(train, table.schema)
     known = with_identifiers(table, all_constraints(table.schema, constraints)).schema
     if given is not None:

@@ -13,10 +13,11 @@ from understudy.errors import OptionError
 from understudy.measures import MEASURES, choose
 from understudy.measures.utility.estimates import check_formulas
 from understudy.running import SMALLEST, check_options, subgroups
-from understudy.schema import Schema, dumps, near
+from understudy.schema import Schema, dumps, loads, near
 from understudy.schema import read as read_schema
 from understudy.synthesizers import SYNTHESIZERS, synthesizer
-from understudy.tables import FORMATS, check_writable
+from understudy.synthesizers.claims import claimed
+from understudy.tables import FORMATS, Taken, check_writable, take_in
 
 ROLES = ("keys", "sensitive", "target", "formula", "fit")
 EXTENSIONS = {".txt": ".csv", ".xls": ".xlsx"}
@@ -58,6 +59,17 @@ def chosen_measures(
 def level_columns(by: str | Sequence[str] | None, rules: policies.Policy) -> list[str]:
     """Name the columns whose levels are measured: those asked for, and those of the rules."""
     return list(dict.fromkeys([*as_names(by or ()), *(rule.by for rule in rules.rules if rule.by)]))
+
+
+def take_in_real(
+    real: Any, method: str, options: Mapping[str, Mapping[str, Any]], schema: Any
+) -> Taken:
+    """Take in the real table; where the method claims an epsilon, each line by itself."""
+    alone = None
+    if claimed(synthesizer(method, **options.get(method, {})).method) is not None:
+        text = schema_text(schema)
+        alone = Schema(()) if text is None else loads(text)
+    return take_in(real, "real table", alone)
 
 
 def schema_text(schema: Any) -> str | None:

@@ -22,7 +22,7 @@ from understudy.schema import infer, loads
 from understudy.synthesizers import DEFAULT
 from understudy.synthesizers.base import warn
 from understudy.synthesizers.claims import claimed, refuse_typed_by_rows
-from understudy.tables import Taken, holdout_rows, take_in
+from understudy.tables import Taken, holdout_rows
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def release(
     rules = policies.read(Path(policy), MEASURES)
     given = {name: dict(values) for name, values in (options or {}).items()}
     asked.check_method(method, given, rows, replicates)
-    taken = take_in(real, "real table")
+    taken = asked.take_in_real(real, method, given, schema)
     formulas = as_formulas(formula)
     wanted = {
         "policy": Path(policy).read_text(encoding="utf-8"),

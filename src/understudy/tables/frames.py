@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from understudy.errors import DataError
 from understudy.optional import need
-from understudy.schema import values
-from understudy.tables.files import format_of, no_repeats, read_file
+from understudy.schema import Schema, values
+from understudy.tables.delimited import no_repeats
+from understudy.tables.files import format_of, read_file
 
 GiveBack = Callable[[pl.DataFrame], Any]
 
@@ -54,11 +55,10 @@ class Taken:
     is_text_file: bool = False
 
 
-def take_in(data: Any, name: str = "table") -> Taken:
-    """Take in a path or a frame of any kind."""
+def take_in(data: Any, name: str = "table", alone: Schema | None = None) -> Taken:
+    """Take in a path or a frame of any kind; ``alone`` as in ``read_file``."""
     if isinstance(data, str | Path):
-        path = Path(data)
-        frame = read_file(path)
+        frame = read_file(Path(data), alone)
         return Taken(frame, str(data), as_it_is, is_text_file=_all_text(frame))
     if isinstance(data, nw.DataFrame | nw.LazyFrame):
         data = data.to_native()
