@@ -1,14 +1,13 @@
 """Schemas as TOML: written with the reasons, edited by people, read with care."""
 
-import tomllib
+import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import tomlkit
-
-from understudy.errors import SchemaError
+from understudy.documents import loads_toml, read_text
+from understudy.errors import DataError, SchemaError
 from understudy.schema.columns import FACTS, Column, Schema, near
 
 VERSION = 1
@@ -39,6 +38,7 @@ TYPES: dict[str, type] = {
     "predictors": list,
 }
 TOP = ("version", "visit", "rules", "constraints", "column")
+LARGEST_WHOLE = 2**63
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -51,22 +51,24 @@ def dumps(schema: Schema) -> str:
     >>> loads(dumps(schema)) == schema
     True
     """
-    document = tomlkit.document()
-    for line in HEADER.splitlines():
-        document.add(tomlkit.comment(line))
-    document.add("version", tomlkit.item(VERSION))
+    lines = [f"# {line}" for line in HEADER.splitlines()]
+    lines.append(f"version = {VERSION}")
     for key in ("visit", "rules", "constraints"):
         value = getattr(schema, key)
         if value:
-            document.add(key, tomlkit.item(value if isinstance(value, str) else list(value)))
-    columns = tomlkit.aot()
+            lines.append(f"{key} = {_written(value)}")
     for column in schema:
-        table = tomlkit.table()
-        for key, value in _to_plain(column).items():
-            table.add(key, value)
-        columns.append(table)
-    document.add("column", columns)
-    return tomlkit.dumps(document)
+        lines += ["", "[[column]]"]
+        lines += [f"{key} = {_written(value)}" for key, value in _to_plain(column).items()]
+    return "\n".join([*lines, ""])
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, str):  # as in JSON, where one more character may stand as it is
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def _to_plain(column: Column) -> dict[str, Any]:
@@ -91,14 +93,14 @@ def _to_plain(column: Column) -> dict[str, Any]:
 def _bound_to_plain(bound: float, column: Column) -> float | int | str:
     if column.kind == "date":
         return (EPOCH + timedelta(microseconds=bound)).replace(tzinfo=None).isoformat()
-    return int(bound) if float(bound).is_integer() else bound
+    return int(bound) if float(bound).is_integer() and abs(bound) < LARGEST_WHOLE else bound
 
 
 def loads(text: str, *, name: str = "schema") -> Schema:
     """Read a schema from TOML; whatever is unknown or impossible is an error that says where."""
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        data = loads_toml(text)
+    except ValueError as error:
         raise SchemaError(f"{name}: {error}", hint="check the quotes and brackets there") from error
     unknown = set(data) - set(TOP)
     if unknown:
@@ -204,9 +206,7 @@ def _text(level: Any) -> str:
 def read(path: Path) -> Schema:
     """Read a schema file."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SchemaError(
-            f"{path}: cannot be read as a schema ({error})", hint="give a TOML file"
-        ) from error
+        text = read_text(path, "schema", "give a TOML file")
+    except DataError as error:
+        raise SchemaError(error.message, hint=error.hint) from error
     return loads(text, name=str(path))

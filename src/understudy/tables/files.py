@@ -15,17 +15,13 @@ import polars as pl
 
 from understudy.errors import DataError, OptionError, UnderstudyError
 from understudy.optional import need
-from understudy.schema import Schema
+from understudy.schema import Schema, beyond_years
 from understudy.tables.delimited import read_alone, read_delimited
 
 LARGE, MOST_TIMES = 1 << 30, 200
 
 WITH_COMMA = r"^\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*$"
 PLAIN_NUMBER = r"^\s*[+-]?\d+(?:[eE][+-]?\d+)?\s*$"
-FAILURES = (
-    OSError, EOFError, MemoryError, ValueError, RuntimeError, zipfile.BadZipFile,
-    pl.exceptions.PolarsError,
-)  # fmt: skip
 FORMATS = {
     ".csv": "csv",
     ".csv.gz": "csv",
@@ -75,7 +71,7 @@ def read_file(path: Path, alone: Schema | None = None) -> pl.DataFrame:
             frame = _READERS[form](path)
     except UnderstudyError:
         raise
-    except (*FAILURES, pl.exceptions.PanicException) as error:
+    except (Exception, pl.exceptions.PanicException) as error:  # readers of others raise anything
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise DataError(
             f"{path}: cannot be read as {form}: {reason[0]}",
@@ -83,6 +79,21 @@ def read_file(path: Path, alone: Schema | None = None) -> pl.DataFrame:
         ) from error
     if not frame.width:
         raise DataError(f"{path}: there are no columns", hint="give a table with a header line")
+    return within_years(frame, str(path), refuse=alone is None)
+
+
+def within_years(frame: pl.DataFrame, name: str, *, refuse: bool) -> pl.DataFrame:
+    """Refuse dates before the year 1 or after 9999, or take them for missing."""
+    for series in frame.select(pl.col(pl.Date, pl.Datetime)):
+        strange = beyond_years(series)
+        if strange.any():
+            if refuse:
+                raise DataError(
+                    f"{name}: the column '{series.name}' holds dates before the year 1 or after "
+                    "the year 9999",
+                    hint="write a missing value for them",
+                )
+            frame = frame.with_columns(series.set(strange, None))
     return frame
 
 
