@@ -94,12 +94,12 @@ class Column:
                 f"{place}: bounds {list(self.bounds)} are upside down",
                 hint="write the smaller one first",
             )
-        if self.kind == "date" and self.bounds is not None:
-            if self.bounds[0] < YEARS[0] or self.bounds[1] > YEARS[1]:
-                raise SchemaError(
-                    f"{place}: its bounds lie outside the years 1 to 9999",
-                    hint='write them as dates: bounds = ["1900-01-01", "2100-01-01"]',
-                )
+        low, high = self.bounds or YEARS
+        if self.kind == "date" and not (YEARS[0] <= low and high <= YEARS[1]):
+            raise SchemaError(
+                f"{place}: its bounds lie outside the years 1 to 9999",
+                hint='write them as dates: bounds = ["1900-01-01", "2100-01-01"]',
+            )
         if self.decimals is not None and not 0 <= self.decimals <= 15:
             raise SchemaError(
                 f"{place}: decimals = {self.decimals}", hint="use a whole number from 0 to 15"

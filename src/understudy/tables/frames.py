@@ -15,6 +15,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from polars.datatypes import IntegerType
 
 from understudy.errors import DataError
 from understudy.optional import need
@@ -129,7 +130,7 @@ def _in_range(out: pl.DataFrame, dtypes: dict[str, pl.DataType]) -> pl.DataFrame
     columns = []
     for series in out.select(pl.col(pl.Int128)):
         dtype = dtypes.get(series.name, pl.Int128())
-        if dtype.is_integer() and dtype != pl.Int128:
+        if isinstance(dtype, IntegerType) and dtype != pl.Int128:
             low, high = pl.select(low=dtype.min(), high=dtype.max()).row(0)
             columns.append(series.clip(low, high).cast(dtype))
     return out.with_columns(columns)
