@@ -180,8 +180,8 @@ BAD = {
         "leave out",
     ),
     "model and replace": ((*FROM, "--replace", "age"), "--from does not go with", "leave out"),
-    "unseen level": ((*FROM, "--given", "sex=F"), "'sex' is never 'F'", "there are: f, m"),
-    "unseen level, training": ((*CART, "--given", "sex=F"), "'sex' is never 'F'", "f, m"),
+    "unseen level": ((*FROM, "--given", "sex=F"), "'sex' is never 'F'", "did you mean 'f'?"),
+    "unseen level, training": ((*CART, "--given", "sex=F"), "'sex' is never 'F'", "mean 'f'?"),
     "never shown": (
         ("synthesize", "secretname.csv", "--out", "o.csv", "--given", "town=town 0"),
         "never 'town 0' in what forest makes",

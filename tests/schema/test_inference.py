@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from understudy.coding import UNSEEN, Codec
 from understudy.engines import MemorySource
 from understudy.errors import DataError
-from understudy.schema import Column, infer, read_values
+from understudy.schema import Column, Schema, dumps, infer, loads, read_values
 from understudy.tables import Table, read_file
 
 DRAW = random.Random(1)
@@ -298,3 +298,41 @@ def test_real_files_have_a_kind_for_every_column(real_data: Callable[[str], Path
     assert all(c.why.endswith(".") for c in schema)
     acs = infer(read_file(real_data("acs_national2019_nist")).head(3000))
     assert any("N" in c.levels for c in acs)
+
+
+def test_unique_huge_numbers_in_text_are_no_small_domain() -> None:
+    """As floats, 300 of them are three numbers."""
+    found = column(texts(10**18 + i for i in range(300)))
+    assert found.kind == "identifier"
+    assert "small domain" not in found.why
+    assert column(texts(10**18 + i for i in range(3)) * 100).kind == "category"
+
+
+@pytest.mark.parametrize(
+    "writing",
+    ["1.{:03},50", "${},234.00", "€ {}", "{} €", "{}%", "{},5 %", "1'{:03}.5", "-{},75"],
+)
+def test_numbers_in_another_writing_are_told(writing: str) -> None:
+    values = [writing.format(i) for i in range(100, 140)] * 2
+    found = column([*values, "n.a.", "7"])
+    assert found.kind in ("category", "text", "identifier")
+    assert f"numbers in another writing, such as '{values[0]}', and taken as text" in found.why
+
+
+@pytest.mark.parametrize("text", ["10.0.0.{}", "v{}", "A-{}", "{}:30", "{}-{}"])
+def test_other_text_is_not_taken_for_numbers(text: str) -> None:
+    assert "another writing" not in column([text.format(i, i) for i in range(90)]).why
+
+
+@pytest.mark.parametrize("text", ["0000-01-{:02}", "-0005-01-{:02}", "+12345-01-{:02}"])
+def test_years_that_no_calendar_has_make_no_dates(text: str) -> None:
+    assert column([text.format(day) for day in range(1, 29)] * 2).kind == "category"
+
+
+def test_the_last_moment_of_the_year_9999() -> None:
+    last = dt.datetime(9999, 12, 31, 23, 59, 59, 999_999)
+    for values in ([last, *(dt.datetime(2000, 1, day) for day in range(1, 29))],):
+        for series in (pl.Series(values), pl.Series([str(value) for value in values])):
+            found = column(series)
+            assert found.kind == "date"
+            assert loads(dumps(Schema((found,))))["x"].bounds == found.bounds

@@ -1,6 +1,8 @@
 """Schemas as TOML: whatever is written is read again, whatever is wrong is said."""
 
+import cProfile
 import dataclasses
+import os
 from pathlib import Path
 from typing import Any, get_args
 
@@ -103,6 +105,13 @@ WRONG: dict[str, tuple[str, str]] = {
     "unknown fact": (HEAD + 'inferred = ["colour"]', "'colour' is not a fact"),
     "upside-down bounds": (HEAD + "bounds = [5, 1]", "upside down"),
     "nan bounds": (HEAD + "bounds = [nan, 1.0]", "not finite"),
+    "infinite bounds": (HEAD + "bounds = [0, inf]", "not finite"),
+    "bounds of 5,000 digits": (HEAD + f"bounds = [0, {'9' * 5000}]", "schema.toml"),
+    "a deep nest": (HEAD + f"levels = {'[' * 5000}{']' * 5000}", "nested"),
+    "dates after the year 9999": (
+        HEAD.replace("number", "date") + "bounds = [0, 1e18]",
+        "bounds lie outside the years 1 to 9999",
+    ),
     "one bound": (HEAD + "bounds = [5]", "wrong form"),
     "bounds that are no list": (HEAD + "bounds = 5", "wrong form"),
     "bounds of words": (HEAD + 'bounds = ["low", "high"]', "wrong form"),
@@ -196,3 +205,40 @@ def test_constraints_survive_and_are_checked() -> None:
     with pytest.raises(SchemaError, match="unknown key 'constraint'") as caught:
         loads(f'constraint = ["a > 0"]\n{column}')
     assert "'constraints'?" in caught.value.hint
+
+
+def test_a_pipe_that_nobody_writes_to_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "schema.toml")
+    with pytest.raises(SchemaError, match="no ordinary file"):
+        read(tmp_path / "schema.toml")
+
+
+@pytest.mark.parametrize("bound", [1e300, -1e22, 2.0**63, 2.0**62, 1e-300, 0.1])
+def test_bounds_of_any_size_are_written_and_read(bound: float) -> None:
+    column = Column("x", "number", bounds=(-abs(bound), abs(bound)))
+    assert loads(dumps(Schema((column,)))) == Schema((column,))
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.lists(st.text("a\"'\\\n\t\x7f\x00é")))
+def test_any_text_is_written_and_read(name: str, levels: list[str]) -> None:
+    column = Column(name, "category", levels=tuple(dict.fromkeys(levels)), why=name)
+    schema = Schema((column,), rules=(name,), constraints=tuple(levels))
+    assert loads(dumps(schema)) == schema
+
+
+def test_many_levels_and_columns_take_time_in_proportion() -> None:
+    """Twice as many levels or columns make about twice as many calls, not four times."""
+
+    def calls(schema: Schema) -> int:
+        profile = cProfile.Profile()
+        profile.runcall(lambda: loads(dumps(schema)))
+        return sum(entry.callcount for entry in profile.getstats())
+
+    def levels(many: int) -> Schema:
+        return Schema((Column("x", "category", levels=tuple(map(str, range(many)))),))
+
+    def columns(many: int) -> Schema:
+        return Schema(tuple(Column(f"x{n}", "number") for n in range(many)))
+
+    for make in (levels, columns):
+        assert calls(make(400)) < 2.5 * calls(make(200))

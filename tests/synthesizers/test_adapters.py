@@ -205,6 +205,12 @@ def test_a_tool_that_fails_is_told_by_its_name(fitted, fault, said, monkeypatch)
     assert caught.value.hint
 
 
+def test_a_table_that_cannot_be_read_is_told_by_its_tool(fitted, tmp_path):
+    (tmp_path / "out.csv").write_text("a,b\n1,2,3\n")
+    with pytest.raises(DataError, match=r"SDV 2\.7 GaussianCopula: its table cannot be read"):
+        fitted.method._read(tmp_path / "out.csv")
+
+
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_a_tool_that_is_not_there_is_told_with_its_licence(name, tmp_path):
     python = tmp_path / "python"

@@ -158,7 +158,7 @@ def test_what_cannot_be_read(text: str, message: str, hint: str) -> None:
         ("sex < F", "'sex' is a category, without an order", "use == or in"),
         ("text > 5", "'text' is a text, without an order", "use == or in"),
         ("income > high", "'high' is not a number", "digits"),
-        ("age == 'n'", "'n' is not a number", "there are: N"),
+        ("age == 'n'", "'n' is not a number", "did you mean 'N'?"),
         ("born > 2020", "'2020' is not a date", "2020-12-31"),
         ("born == '31.12.2020'", "not a date", "2020-12-31"),
         ("sex == female", "'sex' is never 'female'", "there are: F, M"),

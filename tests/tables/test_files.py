@@ -2,17 +2,22 @@
 
 import gzip
 import os
+import random
 import stat
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 
+from understudy.cli import cli
 from understudy.datasets import registry
 from understudy.errors import DataError, OptionError, UnderstudyError
+from understudy.schema import dumps, infer
 from understudy.tables import read_file, split, whole_file, write_file
 
 FRAME = pl.DataFrame(
@@ -143,8 +148,8 @@ def test_marks_of_missing_values(make: Any) -> None:
     assert read_file(make("a,b\nN,-\nnone,NAN\n")).null_count().row(0) == (0, 0)
 
 
-def test_a_short_line_is_filled_with_missing_values(make: Any) -> None:
-    assert read_file(make("a,b\n1\n3,4\n")).rows() == [("1", None), ("3", "4")]
+def test_a_short_line_is_refused(make: Any) -> None:
+    assert "line 2 has 1 field, the header 2" in fails(make("a,b\n1\n3,4\n"))
 
 
 def test_a_very_wide_header(make: Any) -> None:
@@ -349,3 +354,52 @@ def test_a_link_is_followed_and_a_pipe_is_written_to(tmp_path: Path) -> None:
     assert os.read(reader, 100) == b"a\n1\n"
     os.close(reader)
     assert not pipe.is_file()
+
+
+@pytest.mark.parametrize("extension", ["csv", "csv.gz", "parquet", "arrow", "xlsx"])
+def test_links_in_a_circle_and_pipes_are_refused_at_once(extension: str, tmp_path: Path) -> None:
+    one, other, pipe = (tmp_path / f"{name}.{extension}" for name in ("one", "other", "pipe"))
+    one.symlink_to(other)
+    other.symlink_to(one)
+    os.mkfifo(pipe)
+    assert "symbolic links" in fails(one)
+    assert "no ordinary file" in fails(pipe)
+    with pytest.raises(DataError, match="links that lead to each other"):
+        write_file(FRAME, one)
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    for arguments in ([one], [tmp_path / "t.csv", "--out", one]):
+        found = CliRunner().invoke(cli, ["schema", *map(str, arguments)]).exception
+        assert isinstance(found, DataError), found
+
+
+def test_a_packed_file_that_fills_the_memory_is_refused(
+    make: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("understudy.tables.files.LARGE", 1 << 20)
+    bomb = gzip.compress(b"a,b\n" + b"0,0\n" * (1 << 19))
+    assert "over 200 times as many" in fails(make(bomb, "t.csv.gz"))
+    with zipfile.ZipFile(tmp_path / "t.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", "0" * (1 << 21))
+    assert "over 200 times as many" in fails(tmp_path / "t.xlsx")
+    honest = "".join(f"{number},{number % 7}\n" for number in range(300_000))
+    assert read_file(make(gzip.compress(f"a,b\n{honest}".encode()), "h.csv.gz")).height == 300_000
+
+
+@pytest.mark.parametrize("extension", ["csv.gz", "parquet", "arrow", "xlsx"])
+def test_damaged_files_are_read_or_refused(extension: str, tmp_path: Path) -> None:
+    """Whatever a reader of such files does, a panic among it, the error is one of data."""
+    path, rng = tmp_path / f"t.{extension}", random.Random(extension)
+    days = pl.date_range(pl.date(2000, 1, 1), pl.date(2000, 7, 18), eager=True)
+    write_file(pl.DataFrame({"n": range(200), "day": days, "x": ["a", None] * 100}), path)
+    whole = path.read_bytes()
+    refused = 0
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for place in rng.sample(range(len(whole)), 6):
+            damaged[place] = rng.randrange(256)
+        path.write_bytes(damaged)
+        try:
+            dumps(infer(read_file(path)))
+        except DataError:
+            refused += 1
+    assert refused

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -10,7 +11,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+import understudy as us
 from understudy.errors import DataError
+from understudy.schema import Schema
 from understudy.tables import Table, split, take_in
 
 pd = pytest.importorskip("pandas")
@@ -261,3 +264,48 @@ def test_what_cannot_be_a_table(frame: Any, words: str) -> None:
         take_in(frame, "holdout")
     assert caught.value.message.startswith("holdout: ")
     assert caught.value.hint
+
+
+EXTREMES = {
+    "largest": (pl.UInt64, [2**64 - 1 - (i % 60) * 2**50 for i in range(120)]),
+    "beyond 2^63": (pl.UInt64, [2**63 + (i % 60) * 2**50 for i in range(120)]),
+    "highest": (pl.Int64, [2**63 - 1 - (i % 60) * 2**50 for i in range(120)]),
+    "lowest": (pl.Int64, [-(2**63) + (i % 60) * 2**50 for i in range(120)]),
+}
+
+
+@pytest.mark.parametrize("method", ["cart", "independent"])
+@pytest.mark.parametrize("kind", ["polars", "pandas", "nullable", "pyarrow"])
+@pytest.mark.parametrize("case", EXTREMES)
+def test_extreme_integers_come_back_in_their_type(case: str, kind: str, method: str) -> None:
+    """Rounded to a float, the largest integer is beyond its type."""
+    dtype, numbers = EXTREMES[case]
+    frame = pl.DataFrame({"x": pl.Series(numbers, dtype=dtype), "y": ["a", "b"] * 60})
+    if kind == "polars":
+        data = frame
+    elif kind == "pyarrow":
+        data = frame.to_arrow()
+    else:
+        name = str(dtype) if kind == "nullable" else str(dtype).lower()
+        data = pd.DataFrame({"x": pd.array(numbers, dtype=name), "y": frame["y"].to_list()})
+    made = us.synthesizer(method, seed=1).fit(data).sample(80)
+    before, after = (take_in(each).frame for each in (data, made))
+    assert after.schema == before.schema
+    assert after["x"].null_count() == 0
+
+
+@pytest.mark.parametrize("day", [-800_000, 3_000_000, 2**31 - 1, -(2**31)])
+def test_dates_that_no_calendar_has_are_refused(day: int, tmp_path: Path) -> None:
+    frame = pl.DataFrame({"born": pl.Series([0, day]).cast(pl.Int32).cast(pl.Date)})
+    frame.write_parquet(tmp_path / "t.parquet")
+    for data in (frame, tmp_path / "t.parquet", frame.to_arrow()):
+        with pytest.raises(
+            DataError, match="'born' holds dates before the year 1 or after"
+        ) as told:
+            take_in(data)
+        assert told.value.hint
+        kept = take_in(data, alone=Schema(())).frame["born"]
+        assert kept.null_count() == 1
+    moments = pl.DataFrame({"at": pl.Series([0, 2**62]).cast(pl.Datetime("us"))})
+    with pytest.raises(DataError, match="'at' holds dates"):
+        take_in(moments)

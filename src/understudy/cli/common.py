@@ -1,6 +1,7 @@
 """What the commands share: options, progress, files that must not be overwritten."""
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -84,21 +85,21 @@ def check_outputs(
     json_file: Path | None = None,
 ) -> None:
     """Refuse, before any work is done, to write where it cannot be or over an input."""
-    taken = {path.resolve() for path in inputs if path is not None}
-    named: set[Path] = set()
+    taken = {os.path.realpath(path) for path in inputs if path is not None}
+    named: set[str] = set()
     to_file = [] if str(json_file) == "-" else [json_file]
     for path in (*outputs, *to_file):
         if path is None:
             continue
         if str(path) == "-":
             raise OptionError("only --json can be standard output", hint="give the path of a file")
-        if path.resolve() in taken:
+        if os.path.realpath(path) in taken:
             raise OptionError(
                 f"{path} is an input and would be overwritten", hint="name another file"
             )
-        if path.resolve() in named and (path.is_file() or not path.exists()):
+        if os.path.realpath(path) in named and (path.is_file() or not path.exists()):
             raise OptionError(f"{path} is named for two outputs", hint="name another file")
-        named.add(path.resolve())
+        named.add(os.path.realpath(path))
         if not path.parent.is_dir():
             raise DataError(
                 f"{path}: there is no folder '{path.parent}'", hint="make the folder first"

@@ -249,8 +249,9 @@ def _full(
     made.tell = tell
     if saves:
         made.check_saving()
-    table = Table.of(train, schema)
-    if claimed(made.method) is not None:
+    under_epsilon = claimed(made.method) is not None
+    table = Table.of(train, schema, alone=under_epsilon)
+    if under_epsilon:
         refuse_typed_by_rows(train, table.schema)
     known = with_identifiers(table, all_constraints(table.schema, constraints)).schema
     if given is not None:

@@ -12,10 +12,11 @@ from understudy.errors import OptionError
 from understudy.limits import MOST_REPLICATES, MOST_ROWS, check_number
 from understudy.measures.utility.estimates import check_formulas
 from understudy.running import SMALLEST, check_options, subgroups
-from understudy.schema import Schema, dumps, near
+from understudy.schema import Schema, dumps, loads, near
 from understudy.schema import read as read_schema
 from understudy.synthesizers import SYNTHESIZERS, synthesizer
-from understudy.tables import FORMATS, check_writable
+from understudy.synthesizers.claims import claimed
+from understudy.tables import FORMATS, Taken, check_writable, take_in
 
 FEWEST = 30  # rows on either side of the split
 EXTENSIONS = {".txt": ".csv", ".xls": ".xlsx"}
@@ -52,6 +53,17 @@ def check_sizes(learn: int, control: int) -> None:
                 f"{some}, {FEWEST} at least",
                 hint="set --holdout-share nearer to 0.5, or give more rows or smaller groups",
             )
+
+
+def take_in_real(
+    real: Any, method: str, options: Mapping[str, Mapping[str, Any]], schema: Any
+) -> Taken:
+    """Take in the real table; where the method claims an epsilon, each line by itself."""
+    alone = None
+    if claimed(synthesizer(method, **options.get(method, {})).method) is not None:
+        text = schema_text(schema)
+        alone = Schema(()) if text is None else loads(text)
+    return take_in(real, "real table", alone)
 
 
 def schema_text(schema: Any) -> str | None:

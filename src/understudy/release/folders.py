@@ -28,7 +28,9 @@ def beside(out: Path, steward: str | Path | None) -> Path:
             f"{out} is there already and is never overwritten", hint="name another folder (--out)"
         )
     folder = out.with_name(f"{out.name}-steward") if steward is None else Path(steward)
-    places = [path.resolve() for path in (out, unfinished(out), folder, unfinished(folder))]
+    places = [
+        Path(os.path.realpath(path)) for path in (out, unfinished(out), folder, unfinished(folder))
+    ]
     for first, second in itertools.combinations(places, 2):
         if first == second or first in second.parents or second in first.parents:
             raise OptionError(

@@ -24,7 +24,7 @@ from understudy.schema import infer, loads
 from understudy.synthesizers import DEFAULT
 from understudy.synthesizers.base import warn
 from understudy.synthesizers.claims import claimed, refuse_typed_by_rows
-from understudy.tables import Taken, holdout_rows, take_in
+from understudy.tables import Taken, holdout_rows
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def release(
     rules = policies.loads(text, name=str(policy), measures=MEASURES)
     given = {name: dict(values) for name, values in (options or {}).items()}
     asked.check_method(method, given, rows, replicates)
-    taken = take_in(real, "real table")
+    taken = asked.take_in_real(real, method, given, schema)
     formulas = as_formulas(formula)
     wanted = {
         "policy": text,

@@ -3,7 +3,14 @@
 from understudy.schema.columns import Column, Kind, Schema, Stored, near
 from understudy.schema.inference import infer, learn_again
 from understudy.schema.toml import dumps, loads, read
-from understudy.schema.values import Values, labels, read_values, same_level, same_number
+from understudy.schema.values import (
+    Values,
+    beyond_years,
+    labels,
+    read_values,
+    same_level,
+    same_number,
+)
 
 __all__ = [
     "Column",
@@ -11,6 +18,7 @@ __all__ = [
     "Schema",
     "Stored",
     "Values",
+    "beyond_years",
     "dumps",
     "infer",
     "labels",

@@ -4,6 +4,7 @@ import dataclasses
 import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 from understudy.errors import SchemaError
@@ -16,6 +17,8 @@ Unit = Literal["day", "minute", "second", "microsecond"]
 
 FACTS = ("kind", "decimals", "bounds", "levels")
 LEFT_OUT: tuple[Kind, ...] = ("identifier", "text")
+YEARS = (-62_135_596_800e6, 253_402_300_799_999_968.0)  # first and last float of 0001 to 9999
+CLOSE = 0.65  # one letter of three is another
 MICROSECONDS: dict[Unit, float] = {"day": 86_400e6, "minute": 60e6, "second": 1e6, "microsecond": 1}
 
 
@@ -90,6 +93,12 @@ class Column:
             raise SchemaError(
                 f"{place}: bounds {list(self.bounds)} are upside down",
                 hint="write the smaller one first",
+            )
+        low, high = self.bounds or YEARS
+        if self.kind == "date" and not (YEARS[0] <= low and high <= YEARS[1]):
+            raise SchemaError(
+                f"{place}: its bounds lie outside the years 1 to 9999",
+                hint='write them as dates: bounds = ["1900-01-01", "2100-01-01"]',
             )
         if self.decimals is not None and not 0 <= self.decimals <= 15:
             raise SchemaError(
@@ -171,13 +180,16 @@ class Schema:
         return len(self.columns)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names
+        return name in self._by_name
 
     def __getitem__(self, name: str) -> Column:
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise SchemaError(f"there is no column '{name}'", hint=near(name, self.names))
+        if name not in self._by_name:
+            raise SchemaError(f"there is no column '{name}'", hint=near(name, self.names))
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -211,12 +223,13 @@ def near(name: str, names: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> near("agee", ["age", "sex"])
-    "did you mean 'age'?"
+    >>> near("agee", ["age", "sex"]), near("charges", ["age", "sex"])
+    ("did you mean 'age'?", 'there are: age, sex')
     """
     names = list(names)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    folded = {known.casefold(): known for known in names}
+    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=CLOSE)
     if close:
-        return f"did you mean '{close[0]}'?"
+        return f"did you mean '{folded[close[0]]}'?"
     listed = ", ".join(names[:12]) + (" …" if len(names) > 12 else "")
     return f"there are: {listed}" if names else "there is none at all"

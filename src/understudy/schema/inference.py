@@ -30,6 +30,7 @@ from understudy.schema.values import (
     DATETIME_FORMATS,
     LARGEST_EXACT,
     LEADING_ZERO,
+    LIKE_A_DATE,
     ZONED_FORMATS,
     infinities,
     instants,
@@ -44,6 +45,9 @@ MOST = 0.5
 FEW_WORDS = 20
 ENOUGH_ROWS = 20
 CHANCE = 1e-6
+OTHER_WRITING = (  # 1.234,50 and $1,234.00 and 12,5 %
+    r"^[+-]?\s*[$€£¥]?\s*[+-]?(?:\d{1,3}(?:[.,'\s]\d{3})+|\d+)(?:[.,]\d+)?\s*[$€£¥%]?$"
+)
 KEY_NAME = re.compile(r"(^|[\s_.-])(?i:id|key|uuid|guid|index|rowid|ssn)$|[a-z](ID|Id)$|^unnamed_")
 
 
@@ -211,13 +215,27 @@ def _text(series: pl.Series, rows: int) -> dict[str, Any]:
         words = values.filter(parsed.is_null())
         if words.n_unique() <= FEW_WORDS:
             return _numeric(series, rows, tuple(words.to_list()))
-    return _words(series, rows)
+    facts = _words(series, rows)
+    return {**facts, "why": facts["why"] + _about_writing(values, parsed)}
+
+
+def _about_writing(values: pl.Series, parsed: pl.Series) -> str:
+    """Say where most values are numbers that a person would read, and a program does not."""
+    written = values.filter(values.str.contains(OTHER_WRITING) & parsed.is_null())
+    if not len(written) or len(written) + parsed.count() <= MOST * len(values):
+        return ""
+    return (
+        f" Most values are numbers in another writing, such as '{written[0]}', and taken as text: "
+        "write 1234.5 to have them read as numbers."
+    )
 
 
 def date_format(values: pl.Series) -> str | None:
     """Find the format in which most of the texts are dates, if there is one."""
     best, share = None, MOST
     head = values.head(1000)
+    if head.str.contains(LIKE_A_DATE).sum() <= MOST * len(head):
+        return None
     for form in (*DATE_FORMATS, *DATETIME_FORMATS, *ZONED_FORMATS):
         if instants(head, form).count() <= MOST * len(head):
             continue
@@ -232,15 +250,16 @@ def date_format(values: pl.Series) -> str | None:
 def _numeric(series: pl.Series, rows: int, words: tuple[str, ...]) -> dict[str, Any]:
     parsed = numbers(series).drop_nulls()
     finite = parsed.filter(parsed.is_finite())
-    distinct = (series.drop_nulls() if series.dtype.is_integer() else finite).n_unique()
     if not len(finite):
         return _category(series, "no finite number; ")
+    whole = bool((finite == finite.floor()).all())
+    low, high = float(finite.min()), float(finite.max())  # type: ignore[arg-type]
+    huge = whole and max(-low, high) > LARGEST_EXACT  # where different numbers round to one
+    exact = series.dtype.is_integer() or (huge and not series.dtype.is_float())
+    distinct = (series.drop_nulls() if exact else finite).n_unique()
     few = distinct <= SMALL_DOMAIN and rows >= ROWS_PER_CODE * (distinct + len(set(words)))
     if few and not series.dtype.is_temporal():
         return _codes(series)
-    whole = bool((finite == finite.floor()).all())
-    low, high = float(finite.min()), float(finite.max())  # type: ignore[arg-type]
-    huge = whole and max(-low, high) > LARGEST_EXACT
     if huge and series.dtype == pl.String:
         return _words(series, rows, "whole numbers beyond 2^53, kept to the last digit as text; ")
     if not words and whole and rows >= ENOUGH_ROWS and series.drop_nulls().n_unique() == rows:

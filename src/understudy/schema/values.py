@@ -12,10 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.schema.columns import Column
+from understudy.schema.columns import YEARS, Column
 
 LARGEST_EXACT = 2**53
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # of the years 1 and 9999, since 1970
 LEADING_ZERO = r"^\s*[+-]?0\d"
+LIKE_A_DATE = r"\d{4}[-/]\s*\d|[\w.][-/.\s]+[+-]?\d{4}"  # as every format below is
 DATE_FORMATS = (
     "%Y-%m-%d",
     "%Y/%m/%d",
@@ -115,23 +117,44 @@ def instants(series: pl.Series, form: str | None) -> pl.Series:
     if series.dtype == pl.Date:
         series = series.cast(pl.Datetime("us"))
     if isinstance(series.dtype, pl.Datetime):
-        return series.dt.epoch("us").cast(pl.Float64)
+        return series.dt.epoch("us").cast(pl.Float64).clip(*YEARS)
     return pl.Series(series.name, [None] * len(series), dtype=pl.Float64)
 
 
 def parse_dates(series: pl.Series, form: str) -> pl.Series:
     """Parse text as dates in one format; what does not parse becomes missing.
 
-    A year has four digits: ``01/02/03`` is no date, since nobody knows which.
+    A year has four digits, from 0001 to 9999: ``01/02/03`` is no date, since nobody knows which.
     """
     text = series.str.strip_chars()
     text = text.set(~text.str.contains(r"\d{4}").fill_null(True), None)
+    if not text.count():
+        return text.cast(pl.Date)
     if form in ZONED_FORMATS:
         text = text.str.replace(r"[zZ]$", "+00:00")
-        return text.str.to_datetime(form, strict=False, time_unit="us", time_zone="UTC")
-    if form in DATE_FORMATS:
-        return text.str.to_date(form, strict=False)
-    return text.str.to_datetime(form, strict=False, time_unit="us", ambiguous="earliest")
+        made = text.str.to_datetime(form, strict=False, time_unit="us", time_zone="UTC")
+    elif form in DATE_FORMATS:
+        made = text.str.to_date(form, strict=False)
+    else:
+        made = text.str.to_datetime(form, strict=False, time_unit="us", ambiguous="earliest")
+    return made.set(beyond_years(made), None)
+
+
+def beyond_years(series: pl.Series) -> pl.Series:
+    """Tell the dates before the year 1 or after 9999, which no calendar of Python has.
+
+    Examples
+    --------
+    >>> beyond_years(pl.Series([0, 3_000_000, None]).cast(pl.Date)).to_list()
+    [False, True, False]
+    """
+    unit = getattr(series.dtype, "time_unit", None)
+    if unit == "ns":  # from 1677 to 2262
+        return pl.repeat(False, len(series), eager=True)
+    per_day = {None: 1, "ms": 86_400_000, "us": 86_400_000_000}[unit]
+    low, high = FIRST_DAY * per_day, (LAST_DAY + 1) * per_day
+    since = series.to_physical()
+    return ((since < low) | (since >= high)).fill_null(False)
 
 
 def labels(series: pl.Series) -> pl.Series:

@@ -146,8 +146,9 @@ class Synthesizer:
         A method that draws its own model (proper synthesis) draws another for each replicate. Under
         epsilon, a ledger is a file in which the fit is entered before any noise is drawn.
         """
-        table = Table.of(train, schema, name="training table").with_rows()
         epsilon, self.origin_ = claims.claimed(self.method), None
+        table = Table.of(train, schema, name="training table", alone=epsilon is not None)
+        table = table.with_rows()
         if epsilon is not None:
             claims.refuse_typed_by_rows(train, table.schema)
             table = claims.without_reasons(table)

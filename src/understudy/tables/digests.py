@@ -15,7 +15,8 @@ from pathlib import Path
 import polars as pl
 
 from understudy.schema.values import LARGEST_EXACT, infinities, labels, numbers
-from understudy.tables.files import MISSING_MARKS, read_file
+from understudy.tables.delimited import MISSING_MARKS
+from understudy.tables.files import read_file
 
 FORM = "rows-1"  # how rows become texts; another form is another digest
 WHOLE = r"^(?:0|-?[1-9]\d*)$"

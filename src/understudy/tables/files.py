@@ -4,22 +4,22 @@ Text files are read as text, every cell as it is written: what a column means is
 business. An empty cell and the usual marks (``NA``, ``NaN``, ``null`` …) are missing values.
 """
 
-import csv
 import gzip
-from collections import Counter
-from collections.abc import Callable
+import io
+import stat
+import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO
 
 import polars as pl
 
-from understudy.errors import DataError, MissingExtraError, OptionError
+from understudy.errors import DataError, OptionError, UnderstudyError
 from understudy.optional import need
+from understudy.schema import Schema, beyond_years
+from understudy.tables.delimited import read_alone, read_delimited
 
-MISSING_MARKS = (
-    "", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "<NA>",
-)  # fmt: skip
-DELIMITERS = (",", ";", "\t", "|")
+LARGE, MOST_TIMES = 1 << 30, 200
+
 WITH_COMMA = r"^\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*$"
 PLAIN_NUMBER = r"^\s*[+-]?\d+(?:[eE][+-]?\d+)?\s*$"
 FORMATS = {
@@ -56,18 +56,22 @@ def format_of(path: Path) -> str:
     )
 
 
-def read_file(path: Path) -> pl.DataFrame:
-    """Read a table from a file."""
+def read_file(path: Path, alone: Schema | None = None) -> pl.DataFrame:
+    """Read a table from a file.
+
+    With ``alone``, the schema that a person declared, each line of a text file is read by itself,
+    as epsilon demands: nothing that another line holds changes it, and none is refused.
+    """
     form = format_of(path)
-    if not path.exists():
-        raise DataError(f"{path}: there is no such file", hint="check the path")
-    if path.is_dir():
-        raise DataError(f"{path}: this is a folder", hint="give the path of a file")
+    _refuse_other_than_files(path)
     try:
-        frame = _READERS[form](path)
-    except (MissingExtraError, DataError):
+        if alone is not None and form == "csv":
+            frame = _read_csv_alone(path, alone)
+        else:
+            frame = _READERS[form](path)
+    except UnderstudyError:
         raise
-    except (OSError, EOFError, pl.exceptions.PolarsError, ValueError, RuntimeError) as error:
+    except (Exception, pl.exceptions.PanicException) as error:  # readers of others raise anything
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise DataError(
             f"{path}: cannot be read as {form}: {reason[0]}",
@@ -75,73 +79,44 @@ def read_file(path: Path) -> pl.DataFrame:
         ) from error
     if not frame.width:
         raise DataError(f"{path}: there are no columns", hint="give a table with a header line")
+    return within_years(frame, str(path), refuse=alone is None)
+
+
+def within_years(frame: pl.DataFrame, name: str, *, refuse: bool) -> pl.DataFrame:
+    """Refuse dates before the year 1 or after 9999, or take them for missing."""
+    for series in frame.select(pl.col(pl.Date, pl.Datetime)):
+        strange = beyond_years(series)
+        if strange.any():
+            if refuse:
+                raise DataError(
+                    f"{name}: the column '{series.name}' holds dates before the year 1 or after "
+                    "the year 9999",
+                    hint="write a missing value for them",
+                )
+            frame = frame.with_columns(series.set(strange, None))
     return frame
 
 
-def _read_csv(path: Path) -> pl.DataFrame:
-    start, delimiter, header = _read_header(path)
-    names = [name or f"unnamed_{position}" for position, name in enumerate(header, start=1)]
-    no_repeats(names, str(path))
+def _refuse_other_than_files(path: Path) -> None:
+    """Refuse what is no ordinary file; a pipe that nobody writes to would keep us for ever."""
     try:
-        frame = pl.read_csv(
-            path,
-            separator=delimiter,
-            has_header=True,
-            new_columns=names,
-            infer_schema=False,
-            null_values=list(MISSING_MARKS),
-            eol_char="\r" if "\r" in start and "\n" not in start else "\n",
-            glob=False,
+        mode = path.stat().st_mode
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: there is no such file", hint="check the path") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DataError(f"{path}: cannot be read: {reason}", hint="check the path") from error
+    if stat.S_ISDIR(mode):
+        raise DataError(f"{path}: this is a folder", hint="give the path of a file")
+    if not stat.S_ISREG(mode):
+        raise DataError(
+            f"{path}: this is no ordinary file", hint="write the table into a file, and give that"
         )
-    except pl.exceptions.ComputeError as error:
-        if "utf-8" in str(error):
-            raise _not_utf8(path) from error
-        if "more fields" in str(error):
-            raise _ragged(path, delimiter, len(names)) from error
-        raise
-    frame = _without_blank_lines(frame, path, delimiter)
+
+
+def _read_csv(path: Path) -> pl.DataFrame:
+    frame, delimiter = read_delimited(path, _unpacked(path))
     return _decimal_commas(frame) if delimiter == ";" else frame
-
-
-def _read_header(path: Path) -> tuple[str, str, list[str]]:
-    """Give the start of a text file, its delimiter and its first line."""
-    try:
-        with _open_text(path) as file:
-            start = file.read(1 << 16)
-        if not start.strip():
-            raise DataError(f"{path}: the file is empty", hint="give a table with a header line")
-        delimiter = sniff_delimiter(start)
-        with _open_text(path) as file:
-            header = next(csv.reader(file, delimiter=delimiter))
-    except UnicodeDecodeError as error:
-        raise _not_utf8(path) from error
-    except csv.Error as error:
-        raise DataError(f"{path}: line 1: {error}", hint="is this a CSV file?") from error
-    if any("\0" in name for name in header):
-        raise _not_utf8(path)
-    return start, delimiter, header
-
-
-def sniff_delimiter(start: str) -> str:
-    r"""Find the delimiter in the first lines of a file: the one that splits them alike.
-
-    Examples
-    --------
-    >>> sniff_delimiter("a;b\n1,5;2,5\n"), sniff_delimiter("a,b\n1,2\n")
-    (';', ',')
-    """
-    lines = start.splitlines(keepends=True)[:20]
-    if len(lines) > 1 and not start.endswith(("\n", "\r")):
-        lines = lines[:-1]
-    best, most = ",", 1
-    for delimiter in DELIMITERS:
-        try:
-            widths = [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
-        except csv.Error:
-            continue
-        if widths and widths[0] > most and min(widths) > 1:
-            best, most = delimiter, widths[0]
-    return best
 
 
 def _decimal_commas(frame: pl.DataFrame) -> pl.DataFrame:
@@ -153,61 +128,51 @@ def _decimal_commas(frame: pl.DataFrame) -> pl.DataFrame:
     numeric = commas | pl.all().str.contains(PLAIN_NUMBER)
     some, share = frame.select(commas.any()), frame.select(numeric.mean())
     names = [n for n in frame.columns if some[n].item() and share[n].item() > 0.5]
-    return frame.with_columns(
-        pl.when(pl.col(n).str.contains(WITH_COMMA))
-        .then(pl.col(n).str.replace(",", ".", literal=True))
-        .otherwise(pl.col(n))
-        .alias(n)
-        for n in names
-    )
+    return frame.with_columns(_pointed(name) for name in names)
 
 
-def _without_blank_lines(frame: pl.DataFrame, path: Path, delimiter: str) -> pl.DataFrame:
-    """Drop the rows that blank lines made; in a single column, a blank line is a missing value."""
-    if frame.width == 1 or not frame.select(pl.all_horizontal(pl.all().is_null()).any()).item():
+def _pointed(name: str, levels: Sequence[str] = ()) -> pl.Expr:
+    """Write a point for the decimal comma, but in the words that are levels."""
+    cell, words = pl.col(name), pl.Series(levels, dtype=pl.String).implode()
+    turns = cell.str.contains(WITH_COMMA) & ~cell.is_in(words)
+    return pl.when(turns).then(cell.str.replace(",", ".", literal=True)).otherwise(cell).alias(name)
+
+
+def _read_csv_alone(path: Path, declared: Schema) -> pl.DataFrame:
+    frame, delimiter = read_alone(path, _unpacked(path))
+    if delimiter != ";":
         return frame
-    with _open_text(path) as file:
-        filled = [bool(row) for row in csv.reader(file, delimiter=delimiter)][1:]
-    return frame.filter(filled) if len(filled) == frame.height else frame
+    levels = {column.name: column.levels for column in declared}
+    return frame.with_columns(_pointed(name, levels.get(name, ())) for name in frame.columns)
 
 
-def _open_text(path: Path) -> IO[str]:
-    if path.name.lower().endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+def _unpacked(path: Path) -> bytes:
+    if not path.name.lower().endswith(".gz"):
+        return path.read_bytes()
+    packed, made = path.stat().st_size, io.BytesIO()
+    with gzip.open(path) as file:
+        while chunk := file.read(1 << 24):
+            made.write(chunk)
+            _refuse_bomb(path, packed, made.tell())
+    return made.getvalue()
 
 
-def _not_utf8(path: Path) -> DataError:
-    with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as file:
-        start = file.read(2)
-    encoding = "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") or b"\0" in start else "latin1"
-    return DataError(
-        f"{path}: the file is not UTF-8 text",
-        hint=f"convert it, for instance: iconv -f {encoding} -t utf-8 {path.name} > utf8.csv",
-    )
-
-
-def _ragged(path: Path, delimiter: str, width: int) -> DataError:
-    with _open_text(path) as file:
-        reader = csv.reader(file, delimiter=delimiter)
-        for row in reader:
-            if len(row) > width:
-                return DataError(
-                    f"{path}: line {reader.line_num} has {len(row)} fields, the header {width}",
-                    hint="put quotes around values that hold the delimiter",
-                )
-    return DataError(f"{path}: a line has too many fields", hint="check quotes and delimiters")
-
-
-def no_repeats(names: list[str], where: str) -> None:
-    """Refuse a table in which two columns have the same name."""
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise DataError(f"{where}: the column '{twice[0]}' stands twice", hint="rename one of them")
+def _refuse_bomb(path: Path, packed: int, unpacked: int) -> None:
+    """Refuse a compressed file that is small only in order to fill the memory."""
+    if unpacked > LARGE and unpacked > MOST_TIMES * packed:
+        raise DataError(
+            f"{path}: its {packed:,} bytes unpack to more than {unpacked:,}, over {MOST_TIMES} "
+            "times as many",
+            hint="if it is meant to be so, unpack it and give the larger file",
+        )
 
 
 def _read_excel(path: Path) -> pl.DataFrame:
     fastexcel = need("fastexcel", extra="excel")
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(part.file_size for part in archive.infolist())
+        _refuse_bomb(path, path.stat().st_size, unpacked)
     try:
         return pl.read_excel(
             path, engine="calamine", infer_schema_length=None, drop_empty_rows=False

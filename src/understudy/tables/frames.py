@@ -15,11 +15,13 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from polars.datatypes import IntegerType
 
 from understudy.errors import DataError
 from understudy.optional import need
-from understudy.schema import values
-from understudy.tables.files import format_of, no_repeats, read_file
+from understudy.schema import Schema, values
+from understudy.tables.delimited import no_repeats
+from understudy.tables.files import format_of, read_file, within_years
 
 GiveBack = Callable[[pl.DataFrame], Any]
 
@@ -54,12 +56,16 @@ class Taken:
     is_text_file: bool = False
 
 
-def take_in(data: Any, name: str = "table") -> Taken:
-    """Take in a path or a frame of any kind."""
+def take_in(data: Any, name: str = "table", alone: Schema | None = None) -> Taken:
+    """Take in a path or a frame of any kind; ``alone`` as in ``read_file``."""
     if isinstance(data, str | Path):
-        path = Path(data)
-        frame = read_file(path)
+        frame = read_file(Path(data), alone)
         return Taken(frame, str(data), as_it_is, is_text_file=_all_text(frame))
+    taken = _take_frame(data, name)
+    return replace(taken, frame=within_years(taken.frame, name, refuse=alone is None))
+
+
+def _take_frame(data: Any, name: str) -> Taken:
     if isinstance(data, nw.DataFrame | nw.LazyFrame):
         data = data.to_native()
     if isinstance(data, pl.LazyFrame):
@@ -110,7 +116,24 @@ def _checked(
 ) -> Taken:
     if not frame.width:
         raise DataError(f"{name}: there are no columns", hint="give a table with columns")
-    return Taken(frame, name, give_back, give_plain)
+    dtypes = dict(frame.schema)
+    return Taken(
+        frame,
+        name,
+        lambda out: give_back(_in_range(out, dtypes)),
+        lambda out: give_plain(_in_range(out, dtypes)),
+    )
+
+
+def _in_range(out: pl.DataFrame, dtypes: dict[str, pl.DataType]) -> pl.DataFrame:
+    """Bring integers of 128 bits, rounded beyond the type that they came in, back into it."""
+    columns = []
+    for series in out.select(pl.col(pl.Int128)):
+        dtype = dtypes.get(series.name, pl.Int128())
+        if isinstance(dtype, IntegerType) and dtype != pl.Int128:
+            low, high = pl.select(low=dtype.min(), high=dtype.max()).row(0)
+            columns.append(series.clip(low, high).cast(dtype))
+    return out.with_columns(columns)
 
 
 def _cast(out: pl.DataFrame, dtypes: dict[str, pl.DataType]) -> pl.DataFrame:

@@ -161,7 +161,9 @@ def whole_file(path: Path, *, for_owner: bool = False) -> Iterator[Path]:
     A link is followed. What is no ordinary file (a device, a pipe) is written to directly. A file
     for its owner can be read by nobody else, not even for a moment.
     """
-    path = path.resolve() if path.is_symlink() else path
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if path.is_symlink():
+        raise DataError(f"{path}: links that lead to each other", hint="name another file")
     if path.exists() and not path.is_file():
         if path.is_dir():
             raise DataError(f"{path}: this is a folder", hint="give the path of a file")

@@ -34,19 +34,28 @@ class Table:
 
     @classmethod
     def of(
-        cls, data: Any, schema: Schema | str | Path | None = None, *, name: str = "table"
+        cls,
+        data: Any,
+        schema: Schema | str | Path | None = None,
+        *,
+        name: str = "table",
+        alone: bool = False,
     ) -> "Table":
-        """Make a table of a path or a frame; without a schema, infer it."""
+        """Make a table of a path or a frame; without a schema, infer it.
+
+        ``alone`` reads every line of a text file by itself, as epsilon demands: no row decides
+        what becomes of another, and none is refused.
+        """
         if isinstance(data, Table):
             return data
-        taken = take_in(data, name)
         if isinstance(schema, str | Path):
             schema = read(Path(schema))
+        taken = take_in(data, name, (schema or Schema(())) if alone else None)
         if schema is None:
             schema = infer(taken.frame)
         else:
             _fits(taken, schema)
-        frame = _conform(taken, schema)
+        frame = _conform(taken, schema, as_text=alone)
         return cls(frame, schema, taken.name, taken.give_back, taken.give_plain)
 
     def __post_init__(self) -> None:
@@ -94,10 +103,10 @@ def _fits(taken: Taken, schema: Schema) -> None:
             )
 
 
-def _conform(taken: Taken, schema: Schema) -> pl.DataFrame:
+def _conform(taken: Taken, schema: Schema, *, as_text: bool) -> pl.DataFrame:
     """Order the columns as the schema does, and type the text of files where nothing is lost."""
     frame = taken.frame.select(n for n in schema.names if n in taken.frame.columns)
-    if not taken.is_text_file:
+    if not taken.is_text_file or as_text:
         return frame
     return frame.with_columns(typed(frame[c.name], c.stored) for c in schema if c.name in frame)
 

@@ -138,8 +138,17 @@ class Adapter:
                 raise DataError(
                     f"{self.program} ended and wrote no table", hint="try other options"
                 )
-            made = pl.read_csv(out, infer_schema=False)
+            made = self._read(out)
         return take_back(made, self.handed_, rows, self.program)
+
+    def _read(self, out: Path) -> pl.DataFrame:
+        try:
+            return pl.read_csv(out, infer_schema=False)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise DataError(
+                f"{self.program}: its table cannot be read: {reason}", hint="try other options"
+            ) from error
 
     def _place(self, name: str) -> Path:
         return self.folder_.path / name
