@@ -82,3 +82,10 @@ def test_a_ledger_with_two_names_is_refused(tmp_path):
     second.symlink_to(first)
     assert ledgers.set_limit(second, 5.0).limit == ledgers.read(first).limit == 5.0
     one_name(tmp_path / "nothing")
+
+
+def test_a_link_in_a_circle_can_be_locked_like_any_name(tmp_path):
+    circle = tmp_path / "circle"
+    circle.symlink_to(circle)
+    with locked(circle, hint="wait"):
+        assert circle.is_symlink()

@@ -79,7 +79,7 @@ def locked(path: Path, *, hint: str, wait: float = 0.0) -> Iterator[None]:
     Its folder must be there and writable: the lock is a file beside it. A link is followed, so
     that whoever comes by another name waits too.
     """
-    real = path.resolve()
+    real = Path(os.path.realpath(path))  # a link in a circle is itself
     file = real.parent / f".understudy-{real.name}.lock"
     until = time.monotonic() + max(wait, SHORTLY)
     while (handle := take_file(file)) is None:

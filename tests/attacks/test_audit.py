@@ -18,7 +18,7 @@ def here(fit):
 
 
 def audited(generator, train=None, **options):
-    names = ("seed", "budget", "refits", "journal")
+    names = ("seed", "budget", "refits", "journal", "version")
     more = {name: options.pop(name) for name in names if name in options}
     train = mechanisms.paint(100, 1) if train is None else train
     return us.attack("audit", train, generator, options=options, **more)["attack.audit"]
@@ -154,12 +154,13 @@ def test_a_stopped_audit_goes_on_from_its_journals(tmp_path):
     whole = audited(fit, **wanted)
     refits = len(played)
     assert refits == 2 * 3 * 30
-    stopped = audited(fit, **wanted, refits=100, journal=tmp_path / "audit.journal")
+    kept = {"journal": tmp_path / "audit.journal", "version": "1"}  # what it has played is no part
+    stopped = audited(fit, **wanted, refits=100, **kept)
     assert stopped.status == "ok"
     done = len(played) - refits
     assert 0 < done < refits
     assert sorted(p.name for p in tmp_path.iterdir()) == [f"audit.journal.{n}" for n in (1, 2, 3)]
-    again = audited(fit, **wanted, journal=tmp_path / "audit.journal")
+    again = audited(fit, **wanted, **kept)
     assert len(played) == 2 * refits
     assert again.to_dict() == whole.to_dict()
 

@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -196,3 +197,16 @@ def test_an_interrupted_cleaning_up_is_done_again(tmp_path: Path, monkeypatch) -
         write_batches(BATCHES, files.add(path), like=path)
     assert len(called) > 1
     assert not list(tmp_path.iterdir())
+
+
+def test_excel_files_are_made_without_files_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows in temporary files of another library would stay if the program were killed."""
+
+    def refuse(*args: Any, **more: Any) -> None:
+        raise AssertionError("a file of another library's own")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    write_file(WHOLE.drop("cat"), tmp_path / "t.xlsx")
+    assert read_file(tmp_path / "t.xlsx").height == WHOLE.height

@@ -1,6 +1,7 @@
 """Tables to files, batch by batch; every file appears whole or not at all."""
 
 import gzip
+import io
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -94,12 +95,12 @@ def _write_excel(whole: pl.DataFrame, file: Path, like: Path) -> None:
             f"{like}: {whole.height:,} rows, Excel holds {MOST_IN_EXCEL:,}",
             hint="write .csv or .parquet",
         )
-    broken = need("xlsxwriter.exceptions", extra="excel").XlsxWriterException
-    try:
-        whole.write_excel(file)
-    except broken as error:
-        cause = error.args[0] if error.args else error
-        raise cause if isinstance(cause, OSError) else OSError(str(error)) from error
+    xlsxwriter = need("xlsxwriter", extra="excel")
+    made = io.BytesIO()
+    # in memory: rows must not lie in files of its own, which would stay if the program were killed
+    with xlsxwriter.Workbook(made, {"in_memory": True}) as workbook:
+        whole.write_excel(workbook)
+    file.write_bytes(made.getvalue())
 
 
 def _write_typed(
