@@ -91,6 +91,7 @@ def laplace_runs(seed: int, scale: float, runs: int = 400, learn: int = 2):
     return features, inside, np.arange(runs) // 2 % learn == 0
 
 
+@pytest.mark.slow
 def test_a_right_mechanism_is_hardly_ever_contradicted():
     bounds = [audit_runs(*laplace_runs(seed, 1.0)).epsilon() for seed in range(200)]
     assert sum(bound > 1.0 for bound in bounds) <= 21

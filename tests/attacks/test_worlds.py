@@ -481,6 +481,7 @@ def test_posteriors_of_poisson_worlds_agree_with_the_formula():
         np.testing.assert_allclose(found, exact(means, extra, seen), atol=0.06)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_exact_posterior():
     """Also where no refit of another world gives the rows that the release holds."""
     rng = np.random.default_rng(15)
@@ -495,6 +496,7 @@ def test_intervals_cover_the_exact_posterior():
         assert covered >= 17
 
 
+@pytest.mark.slow
 def test_posteriors_are_calibrated():
     """Of what is given a chance of p, about p is true."""
     rng = np.random.default_rng(12)

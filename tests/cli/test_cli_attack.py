@@ -1,6 +1,7 @@
 """understudy attack, as a process: any program as the generator, killed and resumed."""
 
 import json
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -41,7 +42,8 @@ def release(tmp_path, train) -> Path:
 
 def program(folder: Path, wait: float = 0.0) -> str:
     (folder / "maker.py").write_text(PROGRAM)
-    return f"{sys.executable} {folder / 'maker.py'} {{train}} {{out}} {{rows}} {{seed}} {wait}"
+    start = shlex.join([sys.executable, str(folder / "maker.py")])
+    return f"{start} {{train}} {{out}} {{rows}} {{seed}} {wait}"
 
 
 def found(done) -> dict:
@@ -132,7 +134,7 @@ def lines(path: Path) -> int:
 
 def test_a_program_that_fails_is_told_by_its_name(train, tmp_path):
     (tmp_path / "maker.py").write_text("import sys; sys.exit('no licence')")
-    command = f"{sys.executable} {tmp_path / 'maker.py'} {{train}} {{out}}"
+    command = shlex.join([sys.executable, str(tmp_path / "maker.py")]) + " {train} {out}"
     done = process.understudy("attack", "worlds", train, "--command", command, "--json", "-")
     assert done.returncode == 2
     (finding,) = json.loads(done.stdout)["findings"]

@@ -1,5 +1,7 @@
 """Properties that every synthesizer must have, run over the whole dict of methods."""
 
+from functools import cache
+
 import polars as pl
 import pytest
 
@@ -16,13 +18,19 @@ def train() -> pl.DataFrame:
     return people(300, 1)
 
 
+@pytest.fixture(scope="module")
+def fitted(train):
+    """Fit each method once, for what asks a fitted one only."""
+    return cache(lambda method: fit(method, train))
+
+
 def fit(method: str, train, seed: int = 0):
     return us.synthesizer(method, seed=seed).fit(train)
 
 
 @pytest.mark.parametrize("rows", [None, 0, 1, 7, 1000])
-def test_schema_and_number_of_rows(method, train, rows):
-    made = fit(method, train).sample(rows)
+def test_schema_and_number_of_rows(method, train, fitted, rows):
+    made = fitted(method).sample(rows)
     expected = train.drop("person_id")
     assert made.columns == expected.columns
     assert made.dtypes == expected.dtypes
@@ -48,20 +56,20 @@ def test_same_seed_same_bytes(method, train):
     assert not first.equals(fit(method, train, 4).sample(50), null_equal=True)
 
 
-def test_replicates_differ(method, train):
-    made = fit(method, train)
+def test_replicates_differ(method, fitted):
+    made = fitted(method)
     assert not made.sample(50, replicate=0).equals(made.sample(50, replicate=1), null_equal=True)
 
 
-def test_missing_values_stay_missing(method, train):
-    made = fit(method, train).sample(2000)
+def test_missing_values_stay_missing(method, fitted):
+    made = fitted(method).sample(2000)
     assert made["nothing"].null_count() == 2000
     assert 0.02 < made["income"].null_count() / 2000 < 0.25
     assert made["town"].null_count() == 0
 
 
-def test_sampling_without_the_real_data_after_save_and_load(method, train, tmp_path):
-    made = fit(method, train, 5)
+def test_sampling_without_the_real_data_after_save_and_load(method, train, fitted, tmp_path):
+    made = fitted(method)
     made.save(tmp_path / "model.understudy")
     loaded = us.load(tmp_path / "model.understudy")
     assert loaded.sample(40).equals(made.sample(40), null_equal=True)
@@ -93,11 +101,11 @@ def test_no_rows_is_an_error(method, train):
         fit(method, train.head(0))
 
 
-def test_unknown_and_impossible_options(method, train):
+def test_unknown_and_impossible_options(method, fitted):
     with pytest.raises(us.UnderstudyError, match="no option"):
         us.synthesizer(method, nonsense=1)
     with pytest.raises(us.UnderstudyError, match="rows = -1"):
-        fit(method, train).sample(-1)
+        fitted(method).sample(-1)
     with pytest.raises(us.UnderstudyError, match="not been fitted"):
         us.synthesizer(method).sample(1)
 

@@ -226,6 +226,7 @@ def test_nothing_that_varies():
     assert correlation(compare_tables(table, table)).status == "not_applicable"
 
 
+@pytest.mark.slow
 def test_the_reference_is_what_fresh_rows_of_that_size_get():
     values, references = [], []
     for seed in range(30):

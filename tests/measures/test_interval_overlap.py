@@ -73,6 +73,7 @@ def test_a_uselessly_wide_interval_shows_beside_it():
     assert part.more["width_ratio"] == pytest.approx(30, rel=0.05)
 
 
+@pytest.mark.slow
 def test_two_samples_of_one_size_get_what_theory_gives():
     """The mean of 1 - |d|/(2 · 1.96 s), d of variance 2 s², is 1 - 1/(1.96 √π) = 0.712."""
     rng = np.random.default_rng(3)
@@ -83,6 +84,7 @@ def test_two_samples_of_one_size_get_what_theory_gives():
     assert np.mean(found) == pytest.approx(1 - 1 / (math.sqrt(math.pi) * Z), abs=0.02)
 
 
+@pytest.mark.slow
 def test_the_reference_is_what_fresh_rows_of_that_size_get():
     rng = np.random.default_rng(4)
     values, references = [], []

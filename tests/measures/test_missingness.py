@@ -124,6 +124,7 @@ def test_many_columns_are_capped_and_said():
     assert len(found.parts) == 3 + 5
 
 
+@pytest.mark.slow
 def test_a_release_twice_as_large_is_held_to_a_nearer_reference():
     """The reference is what fresh rows of the synthetic table's size get."""
 

@@ -59,6 +59,7 @@ def test_chance_is_half_the_noise_a_cell():
     assert np.mean(found) == pytest.approx(4 / 2 * (1 / 400 + 1 / 900), rel=0.05)
 
 
+@pytest.mark.slow
 def test_the_reference_is_what_fresh_rows_of_that_size_get():
     values, references, chances = [], [], []
     for seed in range(20):

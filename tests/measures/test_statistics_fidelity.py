@@ -73,6 +73,7 @@ def check_null(
     assert p_values.mean() == pytest.approx(0.5, abs=4.5 / math.sqrt(12 * runs))
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_reference_and_p_is_valid():
     check_null(2, 40, (120, 120, 120), 40, 39)
 

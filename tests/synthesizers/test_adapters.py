@@ -7,6 +7,7 @@ environment that has the tool, the slow tests run the tool itself.
 
 import datetime as dt
 import os
+import shlex
 import sys
 import textwrap
 
@@ -103,7 +104,7 @@ def fake_sdv(tmp_path_factory) -> str:
     python = folder / "python"
     python.write_text(
         '#!/bin/sh\n[ -z "$PYTHONPATH" ] || exit 9\n'
-        f'PYTHONPATH={folder / "site"} exec {sys.executable} "$@"\n'
+        f'PYTHONPATH={shlex.quote(str(folder / "site"))} exec {shlex.quote(sys.executable)} "$@"\n'
     )
     python.chmod(0o755)
     return str(python)
@@ -214,7 +215,7 @@ def test_a_table_that_cannot_be_read_is_told_by_its_tool(fitted, tmp_path):
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_a_tool_that_is_not_there_is_told_with_its_licence(name, tmp_path):
     python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -I -S "$@"\n')
     python.chmod(0o755)
     made = us.synthesizer(name, python=str(python))
     with pytest.raises(MissingExtraError, match="is not installed for") as caught:

@@ -3,6 +3,7 @@
 import datetime as dt
 import os
 import re
+import shlex
 import sys
 import textwrap
 import time
@@ -44,7 +45,7 @@ def program(tmp_path):
     def write(text: str, places: str = "{train} {out} {rows} {seed}") -> str:
         path = tmp_path / "maker.py"
         path.write_text(textwrap.dedent(text))
-        return f"{sys.executable} {path} {places}"
+        return f"{shlex.join([sys.executable, str(path)])} {places}"
 
     return write
 

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import json
+import shlex
 import sys
 import zipfile
 
@@ -271,7 +272,7 @@ def test_a_program_that_breaks_combinations_is_asked_again(tmp_path):
         "odd = pl.when(pl.int_range(n) % 2 == 0).then(pl.lit('other')).otherwise(merged)\n"
         "train.with_columns(odd.alias(merged)).write_csv(sys.argv[2])\n"
     )
-    command = f"{sys.executable} {script} {{train}} {{out}} {{rows}}"
+    command = shlex.join([sys.executable, str(script)]) + " {train} {out} {rows}"
     made = us.synthesizer("command", command=command, constraints=KINDS).fit(REAL)
     check(made.sample(600), KINDS)
 
