@@ -18,7 +18,7 @@ from understudy.optional import need
 from understudy.schema import Schema, beyond_years
 from understudy.tables.delimited import read_alone, read_delimited
 
-LARGE, MOST_TIMES = 1 << 30, 200
+LARGE, MOST_TIMES = 1 << 28, 200
 
 WITH_COMMA = r"^\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*$"
 PLAIN_NUMBER = r"^\s*[+-]?\d+(?:[eE][+-]?\d+)?\s*$"
