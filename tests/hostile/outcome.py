@@ -92,7 +92,7 @@ def _what(trial: Trial, status: int, out: bytes, said: str) -> str:
     if status != 2:
         return "judged"
     lines = [line for line in said.splitlines() if line.strip()]
-    named = any(line.startswith("understudy: ") and len(line) > 15 for line in lines)
+    named = any(line.startswith(("understudy: ", "Usage: ")) and len(line) > 15 for line in lines)
     return "refused" if named else "refused without a word"
 
 
