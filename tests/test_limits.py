@@ -141,3 +141,10 @@ def test_a_number_is_told_with_its_bound():
     with pytest.raises(OptionError) as caught:
         check_number("x", 5000, 1, 1000)
     assert caught.value.hint == "use 1,000 or less"
+
+
+@pytest.mark.parametrize("rows", [2.5, 3.0, "3", True])
+def test_rows_are_whole_numbers(rows):
+    model = us.synthesizer("bootstrap").fit(people(60, 1))
+    with pytest.raises(OptionError, match="rows = "):
+        model.sample(rows)

@@ -1,5 +1,6 @@
 """Locks on every system: without fcntl, as on Windows, those of msvcrt are taken."""
 
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -7,9 +8,11 @@ from pathlib import Path
 import pytest
 
 import understudy
+from understudy.attacks.journal import _opened
 from understudy.errors import DataError
 from understudy.locks import locked, one_name
 from understudy.synthesizers import ledger as ledgers
+from understudy.temporary import TemporaryFolder
 
 WINDOWS = """
 import os, subprocess, sys, types
@@ -89,3 +92,17 @@ def test_a_link_in_a_circle_can_be_locked_like_any_name(tmp_path):
     circle.symlink_to(circle)
     with locked(circle, hint="wait"):
         assert circle.is_symlink()
+
+
+def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("understudy.locks.fcntl.flock", refuse)
+    with pytest.raises(DataError, match="no locks") as caught, locked(tmp_path / "a", hint=""):
+        pass
+    assert "local disk" in caught.value.hint
+    with pytest.raises(DataError, match="no locks"):
+        _opened(tmp_path / "journal")
+    with TemporaryFolder(tmp_path) as folder:
+        assert folder.is_dir()

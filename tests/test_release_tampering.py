@@ -128,3 +128,15 @@ def test_a_folder_without_a_record_of_its_files_is_refused(monkeypatch, content)
         run()
     assert caught.value.hint
     assert not Path("out").exists()
+
+
+def test_what_changes_while_it_is_judged_is_not_recorded_as_made(monkeypatch):
+    """A model that is replaced during the assessment is not the one that made the rows."""
+
+    def replaced(work, *rest):
+        (work.folder / "release.model").write_bytes(b"another")
+        return write(work, *rest)
+
+    write = stages._write_steward
+    monkeypatch.setattr(stages, "_write_steward", replaced)
+    refused("release.model")

@@ -14,6 +14,7 @@ import pytest
 import process
 from people import people
 from understudy import temporary
+from understudy.cli import ending
 from understudy.locks import locked
 from understudy.temporary import LOCK, TemporaryFolder, sweep
 
@@ -90,6 +91,18 @@ def test_only_what_this_program_made_is_swept(place, monkeypatch):
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     sweep(place)
     assert (others / "train.arrow").is_file()
+
+
+def test_a_dead_folder_that_cannot_be_removed_stops_nobody(place, monkeypatch):
+    """A program that is being ended may write one more file there."""
+    folder = dead(place)
+
+    def refuse(path):
+        raise OSError("not empty")
+
+    monkeypatch.setattr(Path, "rmdir", refuse)
+    sweep(place)
+    assert not list(folder.iterdir())
 
 
 def test_a_link_within_a_dead_folder_is_removed_and_not_followed(place):
@@ -200,6 +213,22 @@ def test_a_killed_benchmark_leaves_no_process_and_soon_no_rows(tmp_path):
     while list((tmp_path / "temp").iterdir()) and time.monotonic() < end:
         time.sleep(0.05)
     assert not list((tmp_path / "temp").iterdir())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_comes_while_an_object_is_removed_is_not_lost(number):
+    class Removed:
+        def __del__(self):
+            os.kill(os.getpid(), number)
+            time.sleep(0.01)  # here it is taken, where nothing can be raised
+
+    def wait():
+        Removed()
+        time.sleep(20)
+
+    with ending.heeding(), pytest.raises(KeyboardInterrupt) as caught:
+        wait()
+    assert ending.told(caught.value)[0] == 128 + number
 
 
 def test_who_is_to_outlive_the_terminal_does(tmp_path):

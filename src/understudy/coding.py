@@ -8,7 +8,7 @@ of a category (the words, for a number) in order, and last the rest, if levels w
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -76,9 +76,12 @@ class ColumnCodec:
     def __hash__(self) -> int:
         return self._hash
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_hash"}
+
     @cached_property
     def _hash(self) -> int:
-        return hash(self._content)
+        return hash(self._content)  # of texts, it is another in every process
 
     @property
     def _content(self) -> tuple[object, ...]:

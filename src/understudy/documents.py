@@ -80,8 +80,8 @@ def check_form(value: Any, form: Any, place: str = "it") -> None:
     ----------
     form
         A type (``float`` is any number, ``object`` anything), None, a list of one form (a list of
-        such), a tuple of forms (one of them), or a dict: of names, those with a ``?`` behind them
-        need not be there; the name ``str`` stands for every other name.
+        such), a tuple of forms (the first of the value's kind), or a dict: of names, those with
+        a ``?`` behind them need not be there; the name ``str`` stands for every other name.
 
     Examples
     --------

@@ -97,8 +97,10 @@ class _Reading:
     def of(self, value: Any) -> bytes:
         """Give the hash of a value."""
         if type(value) in PLAIN:
-            text = value if isinstance(value, bytes) else repr(value).encode()
-            return _hashed(type(value).__name__, text)
+            # of a whole number Python writes at most some thousand digits, unless in hexadecimal
+            text = hex(value) if type(value) is int else repr(value)
+            content = value if isinstance(value, bytes) else text.encode()
+            return _hashed(type(value).__name__, content)
         place = id(value)
         if place in self.done:
             return self.done[place][1]

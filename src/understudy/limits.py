@@ -1,7 +1,7 @@
 """Numbers that are asked for: finite, and no more than can be done."""
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 from understudy.errors import OptionError
@@ -27,9 +27,15 @@ def is_finite(value: Any) -> bool:
 
 
 def check_number(
-    what: str, value: Any, least: float | None = None, most: float | None = None
+    what: str,
+    value: Any,
+    least: float | None = None,
+    most: float | None = None,
+    *,
+    above: float | None = None,
+    whole: bool = False,
 ) -> None:
-    """Refuse what is no finite number, or is out of its bounds.
+    """Refuse what is no finite number, no whole one where that is asked for, or out of its bounds.
 
     Examples
     --------
@@ -41,6 +47,10 @@ def check_number(
     """
     if not is_finite(value):
         raise OptionError(f"{what} = {value!r} is no finite number", hint="give a finite number")
+    if whole and not isinstance(value, Integral):
+        raise OptionError(f"{what} = {value!r}", hint="give a whole number")
+    if above is not None and value <= above:
+        raise OptionError(f"{what} = {value}", hint=f"use a number above {above:g}")
     if least is not None and value < least:
         raise OptionError(f"{what} = {value}", hint=f"use {least:g} or more")
     if most is not None and value > most:

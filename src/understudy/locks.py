@@ -1,6 +1,7 @@
 """Locks: one run at a time works on a file or a folder; a run that is killed keeps nobody off."""
 
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -22,7 +23,12 @@ except ImportError:  # on Windows
 OWNER = 0o600  # read and written by the owner alone
 PAUSE = 0.02
 SHORTLY = 0.2  # a sweep may hold a lock for a moment
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 FAR = 0x7FFFFFFE  # on Windows a locked byte cannot be read: one that no file here has
+
+
+class NoLocksError(DataError):
+    """Nobody can keep others off a file there."""
 
 
 def take(handle: int) -> bool:
@@ -40,6 +46,12 @@ def take(handle: int) -> bool:
         return True
     except (BlockingIOError, PermissionError):
         return False
+    except OSError as error:
+        if error.errno in NO_LOCKS:
+            raise NoLocksError(
+                "this file system has no locks", hint="use a folder on a local disk"
+            ) from error
+        raise
 
 
 def take_file(file: Path, *, make: bool = True) -> int | None:
@@ -54,7 +66,7 @@ def take_file(file: Path, *, make: bool = True) -> int | None:
             return handle
     except FileNotFoundError:
         pass
-    except OSError:
+    except (OSError, NoLocksError):
         os.close(handle)
         raise
     os.close(handle)

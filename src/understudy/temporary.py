@@ -4,7 +4,6 @@ A folder in use holds a lock. What a run that was killed left behind has one tha
 next run that starts, or that works in the same place, removes it.
 """
 
-import errno
 import functools
 import hashlib
 import os
@@ -25,7 +24,6 @@ HIDDEN = f".{PREFIX}"  # beside a file that is being written
 HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 LOCK = f".lock-{HOST}"
 TRIES, PAUSE = 20, 0.1
-NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 class TemporaryFolder:
@@ -54,9 +52,9 @@ class TemporaryFolder:
                 handle = locks.take_file(self.path / LOCK)
             except FileNotFoundError:  # it was swept before it was locked
                 continue
-            except OSError as error:
-                if error.errno in NO_LOCKS:  # nobody can take it there, a sweep neither
-                    break
+            except locks.NoLocksError:  # nobody can take it there, a sweep neither
+                break
+            except OSError:
                 shutil.rmtree(self.path, ignore_errors=True)
                 raise
             self._held += [] if handle is None else [handle]
@@ -137,13 +135,13 @@ def sweep(place: Path) -> None:
     no link is followed.
     """
     for path in _entries(place):
-        with suppress(OSError):
+        with suppress(OSError, locks.NoLocksError):
             if not path.name.startswith((PREFIX, HIDDEN)) or not _is_own(path):
                 continue
             if path.is_dir() and not path.is_symlink():
                 handle = locks.take_file(path / LOCK, make=False)
                 held = [] if handle is None else [handle]
-                if held and not _remove(path, held, 1):
+                if held and not _remove(path, held, 1) and held:
                     os.close(held.pop())
             elif path.name.startswith(HIDDEN) and path.suffix == ".lock":
                 handle = locks.take_file(path, make=False)

@@ -1,6 +1,9 @@
 """Codes: what goes in comes out, whatever stored it and in whatever order."""
 
 import datetime as dt
+import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -453,3 +456,19 @@ def test_coded_tables_and_codecs_of_one_column_can_be_compared() -> None:
     assert codec.encode(made) != codec.encode(table([1.5, 4.0, 2.5]))
     assert codec.encode(made) != codec.encode(table([1.5, 4.0]))
     assert codec.encode(made) != codec.encode(made, scaled=True)
+
+
+def test_a_codec_that_comes_from_another_process_is_equal() -> None:
+    """Texts have another hash in every process: it must not travel."""
+    made = Codec.fit(MemorySource(Table.of(pl.DataFrame({"sex": ["f", "m"] * 9}))))
+    hash(made)
+    program = (
+        "import pickle, sys; codec = pickle.loads(sys.stdin.buffer.read()); hash(codec);"
+        "sys.stdout.buffer.write(pickle.dumps(codec))"
+    )
+    back = subprocess.run(
+        [sys.executable, "-c", program], input=pickle.dumps(made), capture_output=True, check=True
+    )
+    again = pickle.loads(back.stdout)
+    assert again == made
+    assert hash(again) == hash(made)

@@ -184,7 +184,7 @@ def test_a_program_is_told_from_others_by_its_files(tmp_path, monkeypatch):
         ("python maker.py {train} {out}", "maker.py"),
         (f"{sys.executable} maker.py {{train}} {{out}}", "maker.py"),
         ("./maker --settings=settings.toml {train} {out}", "settings.toml"),
-        ("maker settings.toml {train} {out}", "maker"),
+        ("python -u maker.py {train} {out}", "maker.py"),
     ):
         method = us.synthesizer("command", command=words).method
         before = method.identity()
@@ -198,12 +198,16 @@ def test_a_program_is_told_from_others_by_its_files(tmp_path, monkeypatch):
     "words",
     ["maker {train} {out}", "python -m maker {train} {out}", "sh -c 'maker {train} {out}'",
      "docker run makers {train} {out}", f"{sys.executable} -m maker maker.py {{train}} {{out}}",
-     "no-such-thing {train} {out}"],
+     "no-such-thing {train} {out}", "maker settings.toml {train} {out}",
+     "docker run makers:latest --settings settings.toml {train} {out}",
+     "uv run maker settings.toml {train} {out}", "env X=1 ./maker {train} {out}",
+     "python -mmaker settings.toml {train} {out}", "python -c 0 settings.toml {train} {out}",
+     "bash -lc ./maker settings.toml {train} {out}"],
 )  # fmt: skip
 def test_a_program_whose_files_are_not_named_needs_a_version(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    for name in ("maker", "maker.py"):
+    for name in ("maker", "maker.py", "settings.toml"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
     with pytest.raises(OptionError, match=r"whether '.*' is still the program that it was"):

@@ -21,6 +21,7 @@ from understudy.schema import dumps
 ARTICLES = {"attack": "an attack", "calibration": "a calibration"}
 ANOTHER = "name another file"
 ANEW = "name another file, or delete it to begin anew"
+LARGEST = 1 << 31  # bytes; many refits make a long journal
 INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
 
@@ -45,7 +46,7 @@ class Journal:
         head = json.dumps({"understudy": "journal", "of": of, "game": own}) + "\n"
         journal = cls(path, _opened(path))
         try:
-            text = read_text(path, "journal", ANOTHER)
+            text = read_text(path, "journal", ANOTHER, largest=LARGEST)
             if head.startswith(text):  # it is new, or whoever began it was killed right there
                 text = ""
                 path.chmod(OWNER)  # another may have made it, for all to read
@@ -131,7 +132,12 @@ def _opened(path: Path) -> int:
         handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | flags, OWNER)
     except OSError as error:
         raise OptionError(f"{path}: cannot be a journal: {error.strerror}", hint=ANOTHER) from error
-    if not take(handle):
+    try:
+        alone = take(handle)
+    except BaseException:
+        os.close(handle)
+        raise
+    if not alone:
         os.close(handle)
         raise DataError(
             f"{path}: another run is at work on it",

@@ -184,9 +184,9 @@ def _checked(
     names = list(dict.fromkeys(methods))
     if not names:
         raise OptionError("there is no method to try", hint=f"there are: {', '.join(SYNTHESIZERS)}")
-    check_number("splits", splits, 1, MOST_REPLICATES)
+    check_number("splits", splits, 1, MOST_REPLICATES, whole=True)
     if rows is not None:
-        check_number("rows", rows, 1, MOST_ROWS)
+        check_number("rows", rows, 1, MOST_ROWS, whole=True)
     for name in names:
         synthesizer(name, **options.get(name, {})).ready()
     others = {name: given for name, given in options.items() if name not in names}

@@ -7,6 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from understudy.documents import check_form
+
 VERSION = 1
 PHASES = ("fit", "sample")
 COSTS = ("cpu_seconds", "wall_seconds", "peak_mib")
@@ -93,43 +95,30 @@ COLUMNS = {
 }
 
 
-NUMBER = (int, float, type(None))
-FINDING: Mapping[str, tuple[type, ...]] = {
-    "status": (str,),
-    "value": NUMBER,
-    "interval": (list, type(None)),
-    "reference": NUMBER,
-    "flagged": (bool, type(None)),
-    "better": (str,),
-    "unit": (str,),
-    "note": (str,),
+NUMBER = (float, None)
+FINISHED = {
+    "findings": {
+        str: {
+            **dict.fromkeys(("status", "better", "unit", "note"), str),
+            **dict.fromkeys(("value", "reference"), NUMBER),
+            "interval": ([NUMBER], None),
+            "flagged": (bool, None),
+        }
+    },
+    "warnings": [str],
+    "sizes": dict.fromkeys(("train", "synthetic", "control"), int),
+    **dict.fromkeys(PHASES, dict.fromkeys(COSTS, NUMBER)),
 }
 
 
 def is_whole(cell: Cell) -> bool:
     """Whether a document is a finished cell, with all that is made of it."""
-    findings = cell.get("findings")
-    warnings = cell.get("warnings")
-    return (
-        cell.get("status") == "ok"
-        and isinstance(findings, dict)
-        and all(_has(finding, FINDING) and _is_interval(finding) for finding in findings.values())
-        and isinstance(warnings, list)
-        and all(isinstance(warning, str) for warning in warnings)
-        and _has(cell.get("sizes"), dict.fromkeys(("train", "synthetic", "control"), (int,)))
-        and all(_has(cell.get(phase), dict.fromkeys(COSTS, NUMBER)) for phase in PHASES)
-    )
-
-
-def _has(document: Any, fields: Mapping[str, tuple[type, ...]]) -> bool:
-    return isinstance(document, dict) and all(
-        name in document and type(document[name]) in kinds for name, kinds in fields.items()
-    )
-
-
-def _is_interval(finding: Mapping[str, Any]) -> bool:
-    ends = finding["interval"]
-    return ends is None or [type(end) in NUMBER for end in ends] == [True, True]
+    try:
+        check_form(cell, FINISHED)
+    except ValueError:
+        return False
+    ends = [finding["interval"] for finding in cell["findings"].values()]
+    return cell.get("status") == "ok" and all(pair is None or len(pair) == 2 for pair in ends)
 
 
 def mean_and_sd(values: Iterable[float | None]) -> dict[str, Any]:

@@ -37,8 +37,8 @@ def check_method(
             raise OptionError(f"{name} has options, but the method is {method}", hint="drop them")
     check_options({name: given for name, given in options.items() if name != method})
     if rows is not None:
-        check_number("rows", rows, 1, MOST_ROWS)
-    check_number("replicates", replicates, 1, MOST_REPLICATES)
+        check_number("rows", rows, 1, MOST_ROWS, whole=True)
+    check_number("replicates", replicates, 1, MOST_REPLICATES, whole=True)
 
 
 def check_sizes(learn: int, control: int) -> None:

@@ -10,10 +10,9 @@ from pathlib import Path
 from understudy.errors import DataError, OptionError
 from understudy.locks import locked
 from understudy.tables import OWNER
-from understudy.temporary import sweep_once
+from understudy.temporary import HIDDEN, sweep_once
 
-HALF = ".understudy-"  # what files are called until they are in their place
-MARK = f"{HALF}copy"  # stands in a folder that was made for copying
+MARK = f"{HIDDEN}copy"  # stands in a folder that was made for copying
 
 
 def unfinished(folder: Path) -> Path:
@@ -87,7 +86,7 @@ def _cannot_make(folder: Path, error: OSError) -> DataError:
 
 def tidy(folder: Path) -> None:
     """Remove what a killed run left half written."""
-    for path in list(folder.rglob(f"{HALF}*")):
+    for path in list(folder.rglob(f"{HIDDEN}*")):
         if path.is_dir():
             shutil.rmtree(path)
         else:

@@ -14,8 +14,8 @@ import polars as pl
 from understudy.documents import check_form, read_json
 from understudy.errors import DataError, OptionError
 from understudy.provenance import versions
-from understudy.release.folders import HALF
 from understudy.tables import write_text
+from understudy.temporary import HIDDEN
 
 VERSION = 1
 KEY_BYTES = 32
@@ -71,7 +71,7 @@ def read(folder: Path) -> dict[str, Any] | None:
     """Read the plan of a folder; none, if the folder is not there or nothing was begun in it."""
     if not os.path.lexists(folder):
         return None
-    if folder.is_dir() and all(entry.name.startswith(HALF) for entry in folder.iterdir()):
+    if folder.is_dir() and all(entry.name.startswith(HIDDEN) for entry in folder.iterdir()):
         return None
     try:
         plan: dict[str, Any] = read_json(folder / FILE, "plan", "")

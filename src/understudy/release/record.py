@@ -32,6 +32,13 @@ class Record:
         found = {self._name(path): [bytes_of(path, self.key)] for path in paths}
         self._write({**self._read(), **found})
 
+    def complete(self) -> None:
+        """Record the files that are new, and insist that the others are as they were made."""
+        known = self._read()
+        files = [path for path in self.folder.rglob("*") if path.is_file() and path.name != FILE]
+        self.holds(*(path for path in files if self._name(path) in known))
+        self.add(path for path in files if self._name(path) not in known)
+
     def expect(self, path: Path, text: str) -> None:
         """Record what a file is about to become, beside what it is: a kill may leave either."""
         known, name = self._read(), self._name(path)

@@ -15,7 +15,6 @@ from understudy.assessment import Assessment, assess
 from understudy.comparison import Progress, silent
 from understudy.measures import MEASURES
 from understudy.release import folders, words
-from understudy.release.record import FILE as RECORD
 from understudy.release.record import Record
 from understudy.schema import Schema
 from understudy.synthesizers import SYNTHESIZERS, load, synthesizer
@@ -26,7 +25,7 @@ from understudy.synthesizers.readme import readme
 from understudy.tables import (
     Table,
     WholeFiles,
-    believed_marker,
+    read_marker,
     write_batches,
     write_file,
     write_text,
@@ -162,8 +161,7 @@ def judge(work: Work, progress: Progress) -> None:
     told = {"outcome": outcome, "verdicts": [dict(v) for v in result.verdicts]}
     write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", work.candidate / VERDICT)
     folders.tidy(work.folder)
-    made = (path for path in work.folder.rglob("*") if path.is_file() and path.name != RECORD)
-    work.record.add(made)
+    work.record.complete()
 
 
 def _without_places(result: Assessment, folder: Path) -> Assessment:
@@ -198,7 +196,7 @@ def _write_candidate(work: Work, result: Assessment, outcome: str) -> None:
     shared = dataclasses.replace(result, provenance={**result.provenance, "seed": None})
     shared.to_json(work.candidate / "assessment.json")
     shared.to_html(work.candidate / "report.html", title="Release of a synthetic table")
-    told = [believed_marker(path)[0] for path in work.synthetic]
+    told = [read_marker(path) for path in work.synthetic]  # the record knows their rows
     markers = [marker for marker in told if marker is not None]
     if len(markers) < len(told):
         raise RuntimeError("a synthetic file without a marker of its rows")

@@ -249,7 +249,7 @@ class Synthesizer:
         """
         schema = self.fitted
         rows = self.rows_ if rows is None else rows
-        check_number("rows", rows, 0, MOST_ROWS)
+        check_number("rows", rows, 0, MOST_ROWS, whole=True)
         drawing = Drawing(
             lambda size, number: self._draw(size, replicate, number),
             self.held_,

@@ -1,6 +1,7 @@
 """Any program as a method: it reads a training file and writes a synthetic one."""
 
 import dataclasses
+import itertools
 import os
 import re
 import shlex
@@ -15,6 +16,7 @@ import polars as pl
 from understudy.comparison import Progress
 from understudy.errors import DataError, OptionError
 from understudy.fingerprint import file_digest
+from understudy.limits import check_number
 from understudy.schema import Schema, near
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.model_file import State
@@ -28,11 +30,11 @@ FORMATS = ("csv", "parquet")
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 LARGEST_SEED = 2**31
 MOST_NOTES = 8
-MODULE = "-m"  # python -m runs a module, whose file is not named
-STARTS = re.compile(
-    r"(python|pypy|R|Rscript|julia|java|node|ruby|perl|(ba|da|z|k)?sh|env|uv|conda|docker|podman)"
-    r"[\d.]*(\.exe)?$"
+INTERPRETER = re.compile(
+    r"(python|pypy|R|Rscript|julia|java|node|ruby|perl|(ba|da|z|k)?sh)[\d.]*(\.exe)?$"
 )
+CODE = re.compile(r"-([mce]|[A-Za-z]{1,2}[mce]$)")  # a module or code, in no file of the command
+LAUNCHER = re.compile(r"(env|uv|uvx|npx|conda|mamba|docker|podman|ssh|sudo|nice|time)(\.exe)?$")
 EXAMPLE = "such as 'Rscript make.R {train} {out} {rows} {seed}'"
 
 
@@ -85,8 +87,7 @@ class Command:
             raise OptionError(
                 f"command: format = {self.format!r}", hint=f"use one of {', '.join(FORMATS)}"
             )
-        if not 0 < self.seconds < float("inf"):
-            raise OptionError(f"command: seconds = {self.seconds}", hint="use a number above 0")
+        check_number("command: seconds", self.seconds, above=0)
         if not (self.environment is None or isinstance(self.environment, dict)):
             raise OptionError(
                 f"command: environment = {self.environment!r}", hint="give names with values"
@@ -133,15 +134,22 @@ class Command:
     def identity(self) -> list[tuple[str, str]]:
         """Give what tells the program from others: its version, or the files of the command.
 
-        Whoever is found by PATH or runs a module may only start the program: its file does not do.
+        That of an interpreter is the script, its first word that is no option. What a launcher
+        starts, or what lies on PATH, may change unseen.
         """
         if self.version:
             return [("version", self.version)]
         first, *rest = self.words
         found = shutil.which(first, path=(self._environment or os.environ).get("PATH"))
         named = [part for word in rest for part in (word, word.partition("=")[2]) if _is_file(part)]
-        by_path = found is not None and os.path.dirname(first) and not STARTS.match(self.program)
-        if not (by_path or named) or (STARTS.match(self.program) and MODULE in rest):
+        if INTERPRETER.match(self.program):
+            options = list(itertools.takewhile(lambda word: word.startswith("-"), rest))
+            script = next(iter(rest[len(options) :]), "")
+            is_named = _is_file(script) and not any(map(CODE.match, options))
+        else:
+            by_path = found is not None and bool(os.path.dirname(first))
+            is_named = by_path and not LAUNCHER.match(self.program)
+        if not is_named:
             raise OptionError(
                 f"command: whether '{self.program}' is still the program that it was cannot be "
                 "told, for no file of the command is it",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from understudy.comparison import Progress
 from understudy.engines import MemorySource
 from understudy.errors import OptionError
+from understudy.limits import check_number
 from understudy.schema import Column, Schema
 from understudy.synthesizers.base import Method, MethodCard
 from understudy.synthesizers.model_file import State
@@ -228,8 +229,7 @@ class Corrupt:
         from understudy.synthesizers import SYNTHESIZERS
 
         _share("corrupt", "share", self.share)
-        if not 0 <= self.noise < float("inf"):
-            raise OptionError(f"corrupt: noise = {self.noise}", hint="use 0.01 for ± 1 %")
+        check_number("corrupt: noise", self.noise, 0)
         if self.base not in SYNTHESIZERS or self.base == "corrupt":
             others = [name for name in SYNTHESIZERS if name != "corrupt"]
             raise OptionError(

@@ -22,13 +22,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
-from understudy.documents import loads_json
+from understudy.documents import check_form, loads_json
 from understudy.errors import DataError
 from understudy.synthesizers.arrow_file import is_plain
+from understudy.tables.files import refuse_bomb
 
 VERSION = 1
 EPOCH = (1980, 1, 1, 0, 0, 0)
-LARGEST = 1 << 31  # bytes of all members together, unpacked
 MOST_MEMBERS = 1 << 18
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 PREFIX = 10  # bytes before the head of an array: magic, version, length
@@ -218,12 +218,6 @@ def write_model(path: Path, head: Mapping[str, Any], state: State) -> None:
             buffer = io.BytesIO()
             frame.write_ipc(buffer)
             _add(archive, f"frames/{name}.arrow", buffer.getvalue())
-        unpacked = sum(entry.file_size for entry in archive.infolist())
-    if unpacked > LARGEST:
-        raise DataError(
-            f"the model has {unpacked:,} bytes, and no model file of more than {LARGEST:,} is read",
-            hint="fit it to fewer rows, or save the synthetic rows instead",
-        )
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
@@ -238,7 +232,7 @@ def read_model(path: Path) -> tuple[dict[str, Any], State]:
         raise DataError(f"{path}: there is no such model file", hint="check the path")
     try:
         with zipfile.ZipFile(path) as archive:
-            entries = _entries(archive)
+            entries = _entries(archive, path)
             document = _read_head(_unpacked(archive, entries["model.json"]), path)
             arrays, frames = {}, {}
             for name, entry in entries.items():
@@ -255,14 +249,12 @@ def read_model(path: Path) -> tuple[dict[str, Any], State]:
     return document, State(document.pop("values"), arrays, frames)
 
 
-def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+def _entries(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
     """List what is in the archive, and refuse what would be too much once it is unpacked."""
     listed = archive.infolist()
     if len(listed) > MOST_MEMBERS:
         raise ValueError(f"it has {len(listed):,} members, {MOST_MEMBERS:,} at most are read")
-    unpacked = sum(entry.file_size for entry in listed)
-    if unpacked > LARGEST:
-        raise ValueError(f"it unpacks to {unpacked:,} bytes, {LARGEST:,} at most are read")
+    refuse_bomb(path, path.stat().st_size, sum(entry.file_size for entry in listed))
     made = {entry.filename: entry for entry in listed}
     if len(made) < len(listed):
         raise ValueError("it has two members of one name")
@@ -314,9 +306,7 @@ def _read_head(content: bytes, path: Path) -> dict[str, Any]:
             f"{path}: a model file of version {version}",
             hint=f"this program reads version {VERSION}; fit the model again",
         )
-    for name, kind in HEAD.items():
-        if not isinstance(document.get(name), kind):
-            raise ValueError(f"model.json has no {name}")
+    check_form(document, HEAD, "model.json")
     return document
 
 

@@ -83,7 +83,7 @@ def replace(
     True
     """
     if replicates is not None:
-        check_number("replicates", replicates, 1, MOST_REPLICATES)
+        check_number("replicates", replicates, 1, MOST_REPLICATES, whole=True)
     made = Replacement.of(
         real,
         columns,

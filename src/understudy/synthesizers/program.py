@@ -83,8 +83,11 @@ def guarded(words: Sequence[str], folder: Path, **more: Any) -> Iterator["subpro
     try:
         yield guard
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(guard.pid, signal.SIGKILL)
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(guard.pid, signal.SIGKILL)
+        else:  # on Windows; what it started goes when the guard does
+            guard.kill()
         guard.wait()
         if guard.stdin is not None:
             guard.stdin.close()

@@ -60,20 +60,19 @@ def read_delimited(path: Path, data: bytes) -> tuple[pl.DataFrame, str]:
 def _plain(text: Text) -> pl.DataFrame | None:
     """Read a body without quotes and blank lines at once, unless a line may be malformed.
 
-    The last cell of a line that is blank or too short is missing; lines with more delimiters than
-    the header have more of them in all.
+    polars refuses a line with too many fields, if it has an end; so there are as many delimiters
+    as there should be only where no line has too few.
     """
     if b'"' in text.body:
         return None
+    end = text.end.encode()
+    body = text.body if text.body.endswith(end) or not text.body else text.body + end
     try:
-        frame = _parse(text, text.body)
+        frame = _parse(text, body)
     except pl.exceptions.ComputeError:
         return None
-    between = len(text.names) - 1
-    if between and frame[:, -1].null_count():
-        return None
     many = text.body.count(text.delimiter.encode())
-    return frame if many == frame.height * between else None
+    return frame if many == frame.height * (len(text.names) - 1) else None
 
 
 def read_alone(path: Path, data: bytes) -> tuple[pl.DataFrame, str]:

@@ -153,11 +153,11 @@ def _unpacked(path: Path) -> bytes:
     with gzip.open(path) as file:
         while chunk := file.read(1 << 24):
             made.write(chunk)
-            _refuse_bomb(path, packed, made.tell())
+            refuse_bomb(path, packed, made.tell())
     return made.getvalue()
 
 
-def _refuse_bomb(path: Path, packed: int, unpacked: int) -> None:
+def refuse_bomb(path: Path, packed: int, unpacked: int) -> None:
     """Refuse a compressed file that is small only in order to fill the memory."""
     if unpacked > LARGE and unpacked > MOST_TIMES * packed:
         raise DataError(
@@ -172,7 +172,7 @@ def _read_excel(path: Path) -> pl.DataFrame:
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(part.file_size for part in archive.infolist())
-        _refuse_bomb(path, path.stat().st_size, unpacked)
+        refuse_bomb(path, path.stat().st_size, unpacked)
     try:
         return pl.read_excel(
             path, engine="calamine", infer_schema_length=None, drop_empty_rows=False

@@ -8,7 +8,6 @@ the rows is: what a marker says is believed of these rows alone.
 
 import dataclasses
 import json
-import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ import polars as pl
 from understudy._version import __version__
 from understudy.documents import check_form, loads_json, read_text
 from understudy.errors import DataError
+from understudy.limits import is_finite
 from understudy.tables.digests import digest_file
 from understudy.tables.files import format_of
 
@@ -109,8 +109,7 @@ FORM = {
 
 
 def _is_epsilon(value: Any) -> bool:
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return plain and math.isfinite(value) and value >= 0
+    return is_finite(value) and value >= 0
 
 
 def sidecar(path: Path) -> Path:

@@ -15,6 +15,7 @@ import polars as pl
 
 from understudy.comparison import Progress
 from understudy.errors import DataError, MissingExtraError, OptionError
+from understudy.limits import check_number
 from understudy.schema import Schema
 from understudy.synthesizers.adapters.exchange import Handed, hand_over, take_back
 from understudy.synthesizers.base import MethodCard
@@ -80,10 +81,7 @@ class Adapter:
             raise OptionError(
                 f"{self.card.name}: python = {self.python!r}", hint="give the path of a Python"
             )
-        if not 0 < self.seconds < float("inf"):
-            raise OptionError(
-                f"{self.card.name}: seconds = {self.seconds}", hint="use a number above 0"
-            )
+        check_number(f"{self.card.name}: seconds", self.seconds, above=0)
         self.check()
 
     def check(self) -> None:

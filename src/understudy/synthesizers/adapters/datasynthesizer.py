@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from understudy.errors import OptionError
+from understudy.limits import check_number
 from understudy.schema import near
 from understudy.synthesizers.adapters.base import NO_FILE, Adapter, Tool
 from understudy.synthesizers.base import MethodCard
@@ -61,11 +62,7 @@ class DataSynthesizer(Adapter):
             raise OptionError(f"datasynthesizer: k = {self.k}", hint="use at least 1")
         if self.bins < 2:
             raise OptionError(f"datasynthesizer: bins = {self.bins}", hint="use at least 2")
-        if not 0 <= self.tool_epsilon < float("inf"):
-            raise OptionError(
-                f"datasynthesizer: tool_epsilon = {self.tool_epsilon}",
-                hint="use a number above 0, or 0 for no noise",
-            )
+        check_number("datasynthesizer: tool_epsilon", self.tool_epsilon, 0)
 
     def settings(self) -> dict[str, Any]:
         """Give the arguments of the tool."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from understudy.errors import OptionError
+from understudy.limits import check_number
 from understudy.schema import near
 from understudy.synthesizers.adapters.base import NO_FILE, Adapter, Tool
 from understudy.synthesizers.base import MethodCard
@@ -51,8 +52,7 @@ class MostlyAI(Adapter):
         """Refuse options that the tool cannot take."""
         if self.size not in SIZES:
             raise OptionError(f"mostlyai: size = {self.size!r}", hint=near(str(self.size), SIZES))
-        if not 0 < self.minutes < float("inf"):
-            raise OptionError(f"mostlyai: minutes = {self.minutes}", hint="use a number above 0")
+        check_number("mostlyai: minutes", self.minutes, above=0)
         if self.epochs < 1:
             raise OptionError(f"mostlyai: epochs = {self.epochs}", hint="use at least 1")
 
