@@ -15,6 +15,17 @@ from understudy.cli import main
 SIGNALS = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+SHUFFLER = """
+import csv, random, sys
+train, out, rows, seed = sys.argv[1:5]
+random.seed(int(seed))
+with open(train, newline="") as file:
+    head, *body = csv.reader(file)
+with open(out, "w", newline="") as file:
+    csv.writer(file).writerows([head, *random.choices(body, k=int(rows))])
+"""
+
+
 def understudy(
     *arguments: object, cwd: Path | None = None, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:

@@ -1,6 +1,7 @@
 """What a dead run left behind is removed; what is in use, or not ours, never is."""
 
 import os
+import shlex
 import signal
 import stat
 import subprocess
@@ -156,28 +157,34 @@ def test_what_a_killed_process_left_goes_at_the_next_start(tmp_path):
     assert left() == ["holdout.csv", "real.csv", "temp", "train.csv"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_no_rows_and_no_process(number, tmp_path):
-    (tmp_path / "temp").mkdir()
-    people(60, 1).write_csv(tmp_path / "real.csv")
-    (tmp_path / "slow.py").write_text(
-        f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()));"
+def benchmarking(folder: Path) -> "subprocess.Popen[str]":
+    """Start a benchmark of a program that does not end, and wait until it is at work."""
+    (folder / "temp").mkdir()
+    people(60, 1).write_csv(folder / "real.csv")
+    (folder / "slow.py").write_text(
+        f"import os, time; open({str(folder / 'pid')!r}, 'w').write(str(os.getpid()));"
         "time.sleep(60)"
     )
-    command = f"{sys.executable} {tmp_path / 'slow.py'} {{train}} {{out}}"
+    (folder / "cells").mkdir()
+    command = f"{sys.executable} {shlex.quote(str(folder / 'slow.py'))} {{train}} {{out}}"
     running = subprocess.Popen(
         [
             sys.executable, "-m", "understudy", "benchmark", "real.csv", "--methods", "command",
             "--splits", "1", "-o", f"command.command={command}", "--out", "cells",
         ],
-        cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path / "temp")},
+        cwd=folder, env={**os.environ, "TMPDIR": str(folder / "temp")},
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-    (tmp_path / "cells").mkdir(exist_ok=True)
     end = time.monotonic() + 60
-    while not (tmp_path / "pid").exists() and time.monotonic() < end:
+    while not (folder / "pid").exists() and time.monotonic() < end:
         time.sleep(0.05)
-    assert list((tmp_path / "temp").rglob("train.arrow"))
+    assert list((folder / "temp").rglob("train.arrow"))
+    return running
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_rows_and_no_process(number, tmp_path):
+    running = benchmarking(tmp_path)
     running.send_signal(number)
     _, said = running.communicate(timeout=30)
     assert running.returncode == 128 + number
@@ -189,27 +196,11 @@ def test_a_signal_leaves_no_rows_and_no_process(number, tmp_path):
 
 
 def test_a_killed_benchmark_leaves_no_process_and_soon_no_rows(tmp_path):
-    (tmp_path / "temp").mkdir()
-    people(60, 1).write_csv(tmp_path / "real.csv")
-    (tmp_path / "slow.py").write_text(
-        f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()));"
-        "time.sleep(60)"
-    )
-    command = f"{sys.executable} {tmp_path / 'slow.py'} {{train}} {{out}}"
-    running = subprocess.Popen(
-        [
-            sys.executable, "-m", "understudy", "benchmark", "real.csv", "--methods", "command",
-            "--splits", "1", "-o", f"command.command={command}",
-        ],
-        cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path / "temp")},
-        stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
-    end = time.monotonic() + 60
-    while not (tmp_path / "pid").exists() and time.monotonic() < end:
-        time.sleep(0.05)
+    running = benchmarking(tmp_path)
     running.kill()
-    running.wait()
+    running.communicate()
     process.wait_until_gone(int((tmp_path / "pid").read_text()))
+    end = time.monotonic() + 60
     while list((tmp_path / "temp").iterdir()) and time.monotonic() < end:
         time.sleep(0.05)
     assert not list((tmp_path / "temp").iterdir())

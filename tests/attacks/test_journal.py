@@ -21,16 +21,6 @@ from understudy.tables import Table
 TABLE = pl.DataFrame({"x": ["a", "b"] * 20, "y": [*["n"] * 39, "y"]})
 HEAD = {"understudy": "journal", "of": "attack", "game": "own"}
 
-PROGRAM = """
-import csv, random, sys
-train, out, rows, seed = sys.argv[1:5]
-random.seed(int(seed))
-with open(train, newline="") as file:
-    head, *body = csv.reader(file)
-with open(out, "w", newline="") as file:
-    csv.writer(file).writerows([head, *random.choices(body, k=int(rows))])
-"""
-
 
 def copier(share):
     """Make generators of one code that differ in what they hold: so many rows are copies."""
@@ -97,7 +87,7 @@ def test_what_cannot_be_told_apart_needs_a_version(tmp_path):
 
 def test_an_edited_program_is_another_generator(tmp_path):
     TABLE.write_csv(tmp_path / "train.csv")
-    (tmp_path / "maker.py").write_text(PROGRAM)
+    (tmp_path / "maker.py").write_text(process.SHUFFLER)
     command = f"{sys.executable} maker.py {{train}} {{out}} {{rows}} {{seed}}"
     arguments = (
         "attack", "worlds", "train.csv", "--command", command, "--release", "train.csv",
@@ -106,12 +96,12 @@ def test_an_edited_program_is_another_generator(tmp_path):
     done = process.here(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     before = (tmp_path / "journal").read_text()
-    (tmp_path / "maker.py").write_text(PROGRAM.replace("k=int(rows)", "k=int(rows) - 1"))
+    (tmp_path / "maker.py").write_text(process.SHUFFLER.replace("k=int(rows)", "k=int(rows) - 1"))
     done = process.here(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert "journal of another attack" in done.stderr
     assert (tmp_path / "journal").read_text() == before
-    (tmp_path / "maker.py").write_text(PROGRAM)
+    (tmp_path / "maker.py").write_text(process.SHUFFLER)
     assert process.here(*arguments, cwd=tmp_path).returncode == 0
     assert (tmp_path / "journal").read_text() == before
 

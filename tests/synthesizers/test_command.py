@@ -13,18 +13,9 @@ import pytest
 
 import process
 import understudy as us
+from process import SHUFFLER
 from understudy.errors import DataError, OptionError
 from understudy.schema import infer
-
-GOOD = """
-    import csv, random, sys
-    train, out, rows, seed = sys.argv[1:5]
-    random.seed(int(seed))
-    with open(train, newline="") as file:
-        head, *body = csv.reader(file)
-    with open(out, "w", newline="") as file:
-        csv.writer(file).writerows([head, *random.choices(body, k=int(rows))])
-"""
 
 
 @pytest.fixture
@@ -55,14 +46,14 @@ def made(train, command, rows=30, seed=1, **options):
 
 
 def test_a_program_is_a_method(train, program):
-    sample = made(train, program(GOOD))
+    sample = made(train, program(SHUFFLER))
     assert sample.schema == train.schema
     assert sample.height == 30
     assert set(sample["age"]) <= set(train["age"])
     assert sample["wage"].null_count() > 0
-    assert sample.equals(made(train, program(GOOD)), null_equal=True)
-    assert not sample.equals(made(train, program(GOOD), seed=2), null_equal=True)
-    assert made(train, program(GOOD), rows=0).height == 0
+    assert sample.equals(made(train, program(SHUFFLER)), null_equal=True)
+    assert not sample.equals(made(train, program(SHUFFLER), seed=2), null_equal=True)
+    assert made(train, program(SHUFFLER), rows=0).height == 0
 
 
 def test_parquet_and_an_environment_of_its_own(train, program):
@@ -82,15 +73,24 @@ def test_parquet_and_an_environment_of_its_own(train, program):
         ("raise ValueError('I do not like it')", "exit status 1; it said:\n(.|\n)*I do not like"),
         ("pass", "ended and wrote no table"),
         ("import os, signal; os.kill(os.getpid(), 9)", "exit status 137"),
-        (GOOD.replace("head, *random", "head[:-1] + ['no'], *random"), "'smokes' is missing"),
         (
-            GOOD.replace("[head, *random", "[head + ['no']] + [b + ['1'] for b in random"),
+            SHUFFLER.replace("head, *random", "head[:-1] + ['no'], *random"),
+            "'smokes' is missing",
+        ),
+        (
+            SHUFFLER.replace("[head, *random", "[head + ['no']] + [b + ['1'] for b in random"),
             "'no' of its table is not in training",
         ),
-        (GOOD.replace("int(rows)", "int(rows) - 1"), "gave 29 rows, and 30 were asked for"),
-        (GOOD.replace("int(rows)", "int(rows) + 1"), "gave 31 rows, and 30 were asked for"),
         (
-            GOOD.replace("*random", "*[['old', *b[1:]] for b in random").replace(
+            SHUFFLER.replace("int(rows)", "int(rows) - 1"),
+            "gave 29 rows, and 30 were asked for",
+        ),
+        (
+            SHUFFLER.replace("int(rows)", "int(rows) + 1"),
+            "gave 31 rows, and 30 were asked for",
+        ),
+        (
+            SHUFFLER.replace("*random", "*[['old', *b[1:]] for b in random").replace(
                 "int(rows))])", "int(rows))]])"
             ),
             r"'age' of its table holds 30 values that are no number \('old'\)",
@@ -164,7 +164,7 @@ def test_commands_that_cannot_be_run_are_refused_at_once(options, said):
 
 
 def test_other_braces_are_the_programs_own(train, program):
-    command = program(GOOD) + " '{x: 1}' '{}'"
+    command = program(SHUFFLER) + " '{x: 1}' '{}'"
     assert made(train, command).height == 30
 
 
@@ -217,7 +217,7 @@ def test_a_program_whose_files_are_not_named_needs_a_version(words, tmp_path, mo
 
 
 def test_no_model_file_is_written(train, program, tmp_path):
-    fitted = us.synthesizer("command", command=program(GOOD)).fit(train)
+    fitted = us.synthesizer("command", command=program(SHUFFLER)).fit(train)
     with pytest.raises(OptionError, match="cannot be saved"):
         fitted.save(tmp_path / "model")
     assert sorted(os.listdir(tmp_path)) == ["maker.py"]
@@ -227,7 +227,7 @@ def test_the_command_line(train, program, tmp_path):
     train.write_csv(tmp_path / "train.csv")
     done = process.understudy(
         "synthesize", str(tmp_path / "train.csv"), "--out", str(tmp_path / "out.csv"),
-        "--method", "command", "--rows", "50", "-o", f"command.command={program(GOOD)}",
+        "--method", "command", "--rows", "50", "-o", f"command.command={program(SHUFFLER)}",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert pl.read_csv(tmp_path / "out.csv").height == 50
@@ -323,6 +323,6 @@ def test_the_command_line_leaves_nothing_behind_when_a_program_fails(
 
 
 def test_what_a_program_prints_is_not_ours(train, program, capfd):
-    loud = GOOD + "    print('loud'); sys.stderr.write('x' * 100000)\n"
+    loud = SHUFFLER + "    print('loud'); sys.stderr.write('x' * 100000)\n"
     assert made(train, program(loud)).height == 30
     assert capfd.readouterr() == ("", "")
