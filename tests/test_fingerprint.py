@@ -4,6 +4,7 @@ import datetime as dt
 import decimal
 import enum
 import functools
+import importlib
 import os
 import random
 import re
@@ -238,7 +239,8 @@ SCRIPT = """
 
     def fit(table, seed, words=frozenset("abc")):
         import later
-        return later, [row in WORDS for row in table if row in {"x", "y", "z"}]
+        from package.sub import far
+        return later, far, [row in WORDS for row in table if row in {"x", "y", "z"}]
 
     print(fingerprint(Generator(0.5), fit, functools.partial(fit, seed=np.arange(3))))
 """
@@ -247,7 +249,11 @@ SCRIPT = """
 def test_it_is_the_same_in_every_process_until_a_file_is_edited(tmp_path):
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
     (tmp_path / "inner.py").write_text("def each(row, share):\n    return row\n")
-    (tmp_path / "later.py").write_text("RATE = 1\n")
+    (tmp_path / "later.py").write_text("import latest\nRATE = 1\n")
+    (tmp_path / "latest.py").write_text("SHARE = 1\n")
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").touch()
+    (tmp_path / "package" / "sub.py").write_text("far = 1\n")
     (tmp_path / "helpers.py").write_text(
         "from inner import each\n"
         "def draw(table, share):\n    return [each(row, share) for row in table]\n"
@@ -266,6 +272,8 @@ def test_it_is_the_same_in_every_process_until_a_file_is_edited(tmp_path):
     for name, old, new in (
         ("inner.py", "return row", "return share"),
         ("later.py", "RATE = 1", "RATE = 2"),
+        ("latest.py", "SHARE = 1", "SHARE = 2"),
+        ("package/sub.py", "far = 1", "far = 2"),
         ("helpers.py", "in table]", "in table[1:]]"),
         ("script.py", '"z"}', '"w"}'),
         ("script.py", "Generator(0.5)", "Generator(0.6)"),
@@ -273,4 +281,20 @@ def test_it_is_the_same_in_every_process_until_a_file_is_edited(tmp_path):
         path = tmp_path / name
         path.write_text(path.read_text().replace(old, new))
         seen.add(told())
-    assert len(seen) == 6
+    assert len(seen) == 8
+
+
+def test_what_a_module_of_ones_own_holds_now_counts(tmp_path, monkeypatch):
+    (tmp_path / "own_settings.py").write_text("k = 1\nclass Deep:\n    k = [1]\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    settings = importlib.import_module("own_settings")
+
+    def fit(table, seed):
+        return settings.k
+
+    seen = {fingerprint(fit)}
+    settings.k = 2
+    seen.add(fingerprint(fit))
+    settings.Deep.k[0] = 2
+    seen.add(fingerprint(fit))
+    assert len(seen) == 3

@@ -182,13 +182,14 @@ def benchmarking(folder: Path) -> "subprocess.Popen[str]":
     return running
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_leaves_no_rows_and_no_process(number, tmp_path):
     running = benchmarking(tmp_path)
     running.send_signal(number)
     _, said = running.communicate(timeout=30)
     assert running.returncode == 128 + number
-    assert said.splitlines()[-1] == f"understudy: ended by {number.name}, nothing half written"
+    how = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+    assert said.splitlines()[-1] == f"understudy: {how}, nothing half written"
     assert "Traceback" not in said
     assert not list((tmp_path / "temp").iterdir())
     assert not list((tmp_path / "cells").glob(".*"))

@@ -6,6 +6,7 @@ defaults, what it encloses and the functions and values of its module that it us
 an installed library by its name and the library's version.
 """
 
+import ast
 import copyreg
 import dis
 import functools
@@ -15,7 +16,7 @@ import importlib.util
 import platform
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -183,8 +184,7 @@ class _Reading:
             for name in sorted(set(_names(function.__code__, ("LOAD_GLOBAL", "LOAD_NAME"))))
             if name in function.__globals__
         ]
-        imported = sorted(set(_names(function.__code__, ("IMPORT_NAME",))))
-        files = [_file_of(name) for name in imported]
+        files = _files_of(_names(function.__code__, ("IMPORT_NAME",)))
         return self._all("function", *name, function.__code__, *held, used, files)
 
     def _compiled(self, value: Any) -> bytes:
@@ -202,7 +202,7 @@ class _Reading:
         return self._all("class", *name, type(kind), kind.__bases__, written)
 
     def _module(self, module: types.ModuleType) -> bytes:
-        """Give the hash of a library's version, or of the files of one's own modules."""
+        """Give the hash of a library's version, or of the files of one's own modules and values."""
         version = library(module.__name__)
         if version is not None:
             return self._all("library", module.__name__, version)
@@ -213,7 +213,9 @@ class _Reading:
         near |= {v.__name__ for v in vars(module).values() if isinstance(v, types.ModuleType)}
         others = sorted(n for n in near if isinstance(n, str) and library(n) is None)
         known = [sys.modules[n] for n in others if n in sys.modules and n != "__main__"]
-        return self._all("module", module.__name__, file_digest(Path(file)), known)
+        files = _files_of([module.__name__])
+        content = (file_digest(Path(file)), files, _now(module))
+        return self._all("module", module.__name__, content, known)
 
     def _reduced(self, value: Any) -> bytes:
         """Give the hash of what a value would be made of again, as pickle does."""
@@ -234,6 +236,17 @@ class _Reading:
                 if not isinstance(getattr(kind, str(name), None), functools.cached_property)
             }
         return self._all("object", make, given, state, list(items or ()), list(pairs or ()))
+
+
+def _now(holder: Any) -> list[tuple[str, Any]]:
+    """Give the plain values that a module and its classes hold now, whatever their files say."""
+    held: list[tuple[str, Any]] = []
+    for name, value in sorted(vars(holder).items()):
+        if not name.startswith("__") and _is_plain(value):
+            held.append((name, value))
+        elif isinstance(value, type) and value.__module__ == getattr(holder, "__name__", None):
+            held.append((name, _now(value)))
+    return held
 
 
 def _home(value: Any) -> str:
@@ -267,17 +280,59 @@ def _found(module: str, name: str) -> Any:
     return found
 
 
-def _file_of(name: str) -> str | None:
-    """Give the hash of the file of a module that a function imports; none for a library's."""
-    top = name.partition(".")[0]
+def _files_of(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Give the hashes of the files of one's own modules that code imports, and of what they do."""
+    waiting, made = [*names], {}
+    while waiting:
+        top = waiting.pop().partition(".")[0]
+        if top in made or not top or library(top) is not None:
+            continue
+        files = _sources(top)
+        made[top] = [file_digest(file) for file in files]
+        for file in files:
+            waiting += _imports(file)
+    return [(top, digest) for top in sorted(made) for digest in made[top]]
+
+
+def _sources(top: str) -> list[Path]:
+    """List the files of a module, or of a package; none of an installed one, or one not found."""
     try:
-        spec = importlib.util.find_spec(top) if top else None
+        spec = importlib.util.find_spec(top)
     except (ImportError, ValueError):
-        return None
-    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
-        return None
-    is_own = library(top) is None and not INSTALLED & set(Path(spec.origin).parts)
-    return file_digest(Path(spec.origin)) if is_own else None
+        return []
+    if spec is None:
+        return []
+    folders = [Path(place) for place in spec.submodule_search_locations or ()]
+    file = Path(spec.origin or "")
+    if any(INSTALLED & set(place.parts) for place in (file, *folders)):
+        return []
+    files = [file for folder in folders for file in sorted(folder.rglob("*.py"))]
+    return files or ([file] if file.is_file() else [])
+
+
+def _imports(file: Path) -> Iterator[str]:
+    """Name the modules that a file imports, wherever it does."""
+    if file.suffix != ".py":
+        return
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+
+
+def _is_plain(value: Any, depth: int = 3) -> bool:
+    """Whether something is a value that code may go by, and no tool of it."""
+    if type(value) in PLAIN or type(value) is np.ndarray:
+        return True
+    if not depth or type(value) not in (list, tuple, set, frozenset, dict):
+        return False
+    inner = [*value, *value.values()] if type(value) is dict else value
+    return all(_is_plain(one, depth - 1) for one in inner)
 
 
 @functools.cache

@@ -194,3 +194,11 @@ def test_alone_no_row_decides_on_the_decimal_commas_of_others(odd: str, tmp_path
     assert frames[0].rows() == [("1.5", "1,5"), ("2.5", "f"), ("b", "2.5")]
     assert frames[0].equals(frames[1], null_equal=True)
     assert frames[1].schema == {"step": pl.String, "code": pl.String}
+
+
+@pytest.mark.parametrize("read", [read_delimited, read_alone])
+def test_the_last_line_is_read_as_if_another_followed(read) -> None:
+    """A carriage return at its very end belongs to its cell, as it does before another record."""
+    start = b"a,b\r\n1,2\r\n3,4\r"
+    alone, more = read(PATH, start)[0], read(PATH, start + b"\r\n5,6\r\n")[0]
+    assert more.rows() == [*alone.rows(), ("5", "6")]

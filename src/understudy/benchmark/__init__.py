@@ -28,7 +28,7 @@ from understudy.measures import MEASURES
 from understudy.running import check_options
 from understudy.schema import dumps, near
 from understudy.synthesizers import SYNTHESIZERS, synthesizer
-from understudy.synthesizers.program import guarded
+from understudy.synthesizers.program import guarded, wait_for
 from understudy.tables import Table, split, write_text
 from understudy.temporary import TemporaryFolder
 
@@ -291,7 +291,7 @@ def _run(cell: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     words = [sys.executable, "-P", "-m", "understudy.benchmark.cell", str(folder)]
     with (folder / "said").open("w+b") as said:
         with guarded(words, folder, stdout=DEVNULL, stderr=said, env=environment) as cell_process:
-            status = cell_process.wait()
+            status = wait_for(cell_process)
         if answer.is_file():
             made: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
             return made

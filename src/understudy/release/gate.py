@@ -14,6 +14,7 @@ from understudy.comparison import Progress, silent
 from understudy.documents import loads_json
 from understudy.errors import OptionError, UnderstudyError
 from understudy.generators import method_identity
+from understudy.limits import check_number
 from understudy.measures import MEASURES
 from understudy.measures.utility.estimates import as_formulas
 from understudy.release import asked, folders, stages
@@ -122,6 +123,7 @@ def release(
     rules = policies.loads(text, name=str(policy), measures=MEASURES)
     given = {name: dict(values) for name, values in (options or {}).items()}
     asked.check_method(method, given, rows, replicates)
+    check_number("holdout_share", holdout_share, above=0)
     taken = asked.take_in_real(real, method, given, schema)
     formulas = as_formulas(formula)
     wanted = {

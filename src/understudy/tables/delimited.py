@@ -60,15 +60,13 @@ def read_delimited(path: Path, data: bytes) -> tuple[pl.DataFrame, str]:
 def _plain(text: Text) -> pl.DataFrame | None:
     """Read a body without quotes and blank lines at once, unless a line may be malformed.
 
-    polars refuses a line with too many fields, if it has an end; so there are as many delimiters
-    as there should be only where no line has too few.
+    polars refuses a line with too many fields; so there are as many delimiters as there should be
+    only where no line has too few.
     """
     if b'"' in text.body:
         return None
-    end = text.end.encode()
-    body = text.body if text.body.endswith(end) or not text.body else text.body + end
     try:
-        frame = _parse(text, body)
+        frame = _parse(text, text.body)
     except pl.exceptions.ComputeError:
         return None
     many = text.body.count(text.delimiter.encode())
@@ -146,7 +144,10 @@ def _open(path: Path, data: bytes, pattern: re.Pattern[bytes]) -> Text:
     end = "\r" if after.startswith(b"\r") and after != b"\r\n" else "\n"
     begin = stop + (2 if after == b"\r\n" else 1)
     first = 1 + data.count(end.encode(), 0, begin)
-    return Text(path, names, delimiter, end, data[begin:], first)
+    body = data[begin:]
+    if body and not body.endswith(end.encode()):
+        body += b"\r\n" if after == b"\r\n" else end.encode()  # as before another record
+    return Text(path, names, delimiter, end, body, first)
 
 
 def _parse(text: Text, body: bytes) -> pl.DataFrame:
