@@ -174,6 +174,7 @@ def benchmarking(folder: Path) -> "subprocess.Popen[str]":
         ],
         cwd=folder, env={**os.environ, "TMPDIR": str(folder / "temp")},
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # it may be ignored here
     )  # fmt: skip
     end = time.monotonic() + 60
     while not (folder / "pid").exists() and time.monotonic() < end:

@@ -69,8 +69,9 @@ def test_another_version(model, tmp_path):
 
 @pytest.mark.parametrize("key", ["method", "options", "seed", "rows", "schema", "values"])
 def test_a_head_without_its_parts(model, key, tmp_path):
-    assert f"has no {key}" in refused(changed(model, tmp_path / "m", **{key: None}))
-    assert f"has no {key}" in refused(changed(model, tmp_path / "m", **{key: [1.5]}))
+    assert f"model.json.{key} " in refused(changed(model, tmp_path / "m", **{key: None}))
+    wrong = refused(changed(model, tmp_path / "m", **{key: [1.5]}))
+    assert f"model.json.{key} has the wrong form" in wrong
 
 
 def test_members_that_are_gone(model, tmp_path):
