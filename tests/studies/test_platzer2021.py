@@ -226,7 +226,7 @@ def made_up(folder: Path, seed: int, rows: int = 60) -> None:
         (folder / f"made_{role}.csv").write_text("\n".join(lines) + "\n")
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
 def test_made_up_files_equal_the_procedure_in_pandas(tmp_path, seed):
     pytest.importorskip("pandas")
     import authors
