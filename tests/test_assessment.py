@@ -65,7 +65,7 @@ def test_what_is_needed_and_missing_is_not_applicable(real, monkeypatch):
     monkeypatch.setitem(measures.MEASURES, CARD.name, needy)
     found = us.assess(real, real, measures=[CARD.name])[CARD.name]
     assert found.status == "not_applicable"
-    assert found.note.startswith("This needs a holdout and keys columns.")
+    assert found.note.startswith("This needs a holdout and key columns.")
     assert "understudy split" in found.note
     assert CARD.name not in [f.measure for f in us.assess(real, real)]
 

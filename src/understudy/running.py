@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from understudy.comparison import Comparison
-from understudy.errors import OptionError, UnderstudyError, interrupted
+from understudy.errors import OptionError, UnderstudyError, interruption
 from understudy.findings import Finding, Part, Shown, average
 from understudy.limits import MOST, check_number
 from understudy.measures import MEASURES, Measure
@@ -54,14 +54,15 @@ def run(measure: Measure, comparison: Comparison) -> Finding:
     except UnderstudyError as error:
         return card.failed(str(error).replace("\n", "; "))
     except Exception as error:
-        if interrupted(error):
-            raise KeyboardInterrupt from error
+        if (stop := interruption(error)) is not None:
+            raise stop from None
         # another library's message may quote a person's value, and findings are shared
         return card.failed(f"{type(error).__name__}: {VALUES.sub('…', str(error))}")
 
 
 def _named(need: str) -> str:
     words = {
+        "keys": "key columns",
         "holdout": "a holdout",
         "target": "a target",
         "formula": "a formula",
