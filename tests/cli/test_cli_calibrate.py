@@ -120,7 +120,7 @@ def test_who_was_killed_goes_on_and_repeats_nothing(folder, tmp_path):
     assert not out.exists()
     other = here(*command, "--seed", 1, cwd=folder)
     assert other.returncode == 2
-    assert "is the journal of another calibration (other data, method" in other.stderr
+    assert "is the journal of another calibration (other data, generator" in other.stderr
     assert "hint: name another file, or delete it to begin anew" in other.stderr
     done = understudy(*command, "--budget", before[-1]["spent"] + 2)
     assert done.returncode == 0, done.stderr
