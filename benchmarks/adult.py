@@ -5,10 +5,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.coding import Codec, Coded
-from understudy.datasets import dataset
-from understudy.engines import MemorySource
-from understudy.tables import Table
+from understudy.data.codec import Codec, Coded
+from understudy.data.datasets import dataset
+from understudy.data.memory import MemorySource
+from understudy.data.tables import Table
 
 
 @cache

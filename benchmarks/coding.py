@@ -7,10 +7,10 @@ from measuring import alone
 CODE = """
 import resource, time
 import numpy as np, polars as pl
-from understudy.coding import Codec
-from understudy.engines import MemorySource
-from understudy.schema import Column, Schema
-from understudy.tables import Table
+from understudy.data.codec import Codec
+from understudy.data.memory import MemorySource
+from understudy.data.schema import Column, Schema
+from understudy.data.tables import Table
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -15,10 +15,10 @@ import time
 import numpy as np
 import polars as pl
 
-from understudy.comparison import stream
-from understudy.datasets import dataset
+from understudy.data.datasets import dataset
+from understudy.data.tables import Condition, Table
+from understudy.judging.comparison import stream
 from understudy.synthesizers.sequential import Sequential
-from understudy.tables import Condition, Table
 
 INCOME, AGE = "PINCP", "AGEP"
 KNOWN = ("SEX", "MSP", "RAC1P", "EDU", "NPF", "HOUSING_TYPE", "INDP_CAT")

@@ -14,11 +14,11 @@ from typing import Any
 import polars as pl
 from measuring import cpu
 
-from understudy.comparison import Comparison, compare_tables
-from understudy.datasets import dataset
-from understudy.findings import Finding
+from understudy.data.datasets import dataset
+from understudy.judging.comparison import Comparison, compare_tables
+from understudy.judging.findings import Finding
 from understudy.measures import MEASURES
-from understudy.running import run as measured
+from understudy.workflows.running import run as measured
 
 ATTACKS = 2000
 SOME = 60  # anonymeter takes minutes for more of them

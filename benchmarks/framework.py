@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from understudy.datasets import dataset
+from understudy.data.datasets import dataset
 
 MEASURES = "fidelity.univariate,fidelity.bivariate,fidelity.trivariate,privacy.closest_record"
 CODE = """

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from understudy.comparison import stream
+from understudy.judging.comparison import stream
 from understudy.measures.utility.estimates.agreement import Intervals
 from understudy.measures.utility.estimates.design import Rows
 from understudy.measures.utility.estimates.fitting import fit, together

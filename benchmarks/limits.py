@@ -8,13 +8,13 @@ import polars as pl
 from measuring import best, cpu
 
 import understudy as us
-from understudy.advisor import advise
-from understudy.comparison import compare_tables
-from understudy.datasets import dataset
+from understudy.data.datasets import dataset
+from understudy.data.tables import Table
+from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
-from understudy.running import run as measured
 from understudy.synthesizers.bayes.conditionals import merge_codes
-from understudy.tables import Table
+from understudy.workflows.advisor import advise
+from understudy.workflows.running import run as measured
 
 
 def run() -> Iterator[tuple[str, str, str]]:

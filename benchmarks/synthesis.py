@@ -10,7 +10,7 @@ from pathlib import Path
 from adult import tables
 
 import understudy as us
-from understudy.tables import Table
+from understudy.data.tables import Table
 
 ROWS = 50_000
 CODE = """

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from understudy.attacks import ATTACKS
 from understudy.attacks.setting import Attack
-from understudy.datasets import FOLDER, Dataset, registry
+from understudy.data.datasets import FOLDER, Dataset, registry
 from understudy.measures import MEASURES, Measure
-from understudy.running import options_of
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS
 from understudy.synthesizers import options_of as method_options
+from understudy.workflows.running import options_of
 
 HERE = Path(__file__).parent
 DIRECTIONS = {"lower": "lower", "higher": "higher", "reference": "nearer to the reference"}

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from understudy.data.schema import Column, Schema
 from understudy.errors import SchemaError
-from understudy.schema import Column, Schema
 from understudy.synthesizers import MethodCard
 from understudy.synthesizers.budget import Budget, Step
 from understudy.synthesizers.model_file import State

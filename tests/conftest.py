@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from understudy.datasets import dataset
+from understudy.data.datasets import dataset
 from understudy.errors import UnderstudyError
 
 # In CI the examples are always the same; at a desk each run tries new ones.

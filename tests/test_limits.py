@@ -9,16 +9,16 @@ import pytest
 import process
 import understudy as us
 from people import people
-from understudy.attacking import attack
 from understudy.attacks import ATTACKS
-from understudy.calibration import calibrate
 from understudy.cli.texts import replicate_paths
 from understudy.errors import OptionError
-from understudy.limits import MOST_ROWS, check_number
 from understudy.measures import MEASURES
-from understudy.release.asked import check_method
-from understudy.running import NUMBERS, check_options, options_of
+from understudy.options import MOST_ROWS, check_number
 from understudy.synthesizers import SYNTHESIZERS
+from understudy.workflows.attack import attack
+from understudy.workflows.calibrate import calibrate
+from understudy.workflows.release.asked import check_method
+from understudy.workflows.running import NUMBERS, check_options, options_of
 
 NOT_FINITE = [math.nan, math.inf, -math.inf]
 FLOATS = [

@@ -12,17 +12,19 @@ import pytest
 
 from claimant import PEOPLE
 from mutations import as_json, as_toml, mutated, taken
-from understudy import policy, receipt
-from understudy.assessment import assess, cards, markers_of
 from understudy.cli.policy import START
+from understudy.data.schema import dumps, infer
+from understudy.data.schema import read as read_schema
+from understudy.data.tables import Marker, Table, read_marker, sidecar
 from understudy.measures import MEASURES
 from understudy.report import console
-from understudy.schema import dumps, infer
-from understudy.schema import read as read_schema
 from understudy.synthesizers import ledger as ledgers
 from understudy.synthesizers import synthesizer
 from understudy.synthesizers.budget import Step
-from understudy.tables import Marker, Table, read_marker, sidecar
+from understudy.workflows import policy
+from understudy.workflows import verify as receipt
+from understudy.workflows.assess import assess, markers_of
+from understudy.workflows.assessment import cards
 
 ROWS = 40
 MEASURE = "fidelity.hellinger"

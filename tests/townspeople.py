@@ -5,12 +5,12 @@ import polars as pl
 import pytest
 
 import understudy as us
-from understudy.comparison import silent
-from understudy.schema import Column, Schema
+from understudy.data.schema import Column, Schema
+from understudy.data.tables import Table
+from understudy.judging.comparison import silent
 from understudy.synthesizers.bayes import Bayes
 from understudy.synthesizers.bayes import method as method_module
 from understudy.synthesizers.budget import Budget
-from understudy.tables import Table
 
 DECLARED = Schema(
     (

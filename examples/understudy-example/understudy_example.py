@@ -6,12 +6,12 @@ from typing import ClassVar, Self
 import numpy as np
 import polars as pl
 
-from understudy.comparison import Progress
+from understudy.data.schema import Schema, near
+from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.schema import Schema, near
+from understudy.judging.comparison import Progress
 from understudy.synthesizers import MethodCard
 from understudy.synthesizers.model_file import State
-from understudy.tables import Table
 
 
 @dataclass(kw_only=True)

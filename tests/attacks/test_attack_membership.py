@@ -14,8 +14,8 @@ from people import people
 from understudy.attacks.features import Queries, discriminant, judged, made_up, modal
 from understudy.attacks.runs import Runs, _note
 from understudy.attacks.shadows import Caught, caught, judge
+from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.tables import Table
 
 
 def here(fit):

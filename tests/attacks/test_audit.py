@@ -50,7 +50,7 @@ def test_the_gaussian_curve():
     from scipy.special import ndtri
 
     from understudy.attacks.bounds import _gaussian
-    from understudy.rates import clopper_pearson
+    from understudy.judging.rates import clopper_pearson
 
     delta = 0.3085375 - math.e * 0.0668072
     assert _gaussian(0.5, 0.1586553, delta) == pytest.approx(1.0, abs=1e-4)

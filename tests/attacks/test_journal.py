@@ -14,9 +14,9 @@ import understudy as us
 from understudy.attacks.games import Game, Task, World
 from understudy.attacks.journal import Journal
 from understudy.attacks.refits import portable, refit
+from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.generators import Called, Ours
-from understudy.tables import Table
+from understudy.synthesizers.generators import Called, Ours
 
 TABLE = pl.DataFrame({"x": ["a", "b"] * 20, "y": [*["n"] * 39, "y"]})
 HEAD = {"understudy": "journal", "of": "attack", "game": "own"}

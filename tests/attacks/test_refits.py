@@ -20,9 +20,9 @@ from understudy.attacks import refits
 from understudy.attacks.games import Game, Task, World
 from understudy.attacks.refits import portable, refit
 from understudy.attacks.workers import Worker
+from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.generators import Called, Ours, generator
-from understudy.tables import Table
+from understudy.synthesizers.generators import Called, Ours, generator
 
 HOW = ["fine", "raises", "hangs", "dies", "other columns", "too few"]
 
@@ -123,8 +123,8 @@ sys.path[1:1] = {[str(Path(naughty.__file__).parent)]!r}
 import mine, naughty, polars as pl
 from understudy.attacks.games import Game, Task, World
 from understudy.attacks.refits import refit
-from understudy.generators import Called
-from understudy.tables import Table
+from understudy.synthesizers.generators import Called
+from understudy.data.tables import Table
 assert sys.path[0] == ""
 table = Table.of(pl.DataFrame({{"number": [i / 10 for i in range(60)]}}))
 table = Table(table.frame, table.schema)
@@ -216,8 +216,8 @@ tempfile.tempdir = sys.argv[1]
 import naughty, polars as pl
 from understudy.attacks.games import Game, Task, World
 from understudy.attacks.refits import refit
-from understudy.generators import Called
-from understudy.tables import Table
+from understudy.synthesizers.generators import Called
+from understudy.data.tables import Table
 base = Table.of(pl.DataFrame({"number": [0.5, 1.5] * 9, "how": ["hangs", "fine"] * 9}))
 added = pl.DataFrame({"number": [0.5], "how": ["hangs"]})
 game = Game(Called(naughty.by_world), Table(base.frame, base.schema), naughty.mean_of_numbers, 9)
@@ -267,7 +267,7 @@ def test_a_journal_is_for_its_owner_and_knows_worlds_apart(base, tmp_path):
 
 def test_a_function_is_the_same_in_every_process():
     code = (
-        "import naughty; from understudy.generators import Called; "
+        "import naughty; from understudy.synthesizers.generators import Called; "
         "print(Called(naughty.shuffled).identity)"
     )
     places = os.pathsep.join(filter(None, sys.path))

@@ -9,7 +9,6 @@ import pytest
 import mechanisms
 import naughty
 from people import people
-from understudy.attacking import _shareable, _told, attack
 from understudy.attacks.games import Answer, Task, World
 from understudy.attacks.kept import Kept
 from understudy.attacks.posterior import Refits, fit_weights, judge, normalised
@@ -19,9 +18,10 @@ from understudy.attacks.setting import Setting
 from understudy.attacks.traces import EVERY, Near
 from understudy.attacks.workers import NO_TIME
 from understudy.attacks.worlds import worlds
+from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.generators import Ours, generator
-from understudy.tables import Table
+from understudy.synthesizers.generators import Ours, generator
+from understudy.workflows.attack import _shareable, _told, attack
 
 
 @pytest.fixture(scope="module")

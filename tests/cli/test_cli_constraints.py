@@ -7,7 +7,7 @@ import pytest
 
 from people import people
 from process import here, understudy
-from understudy.tables import read_marker
+from understudy.data.tables import read_marker
 
 REAL = people(600, 1)
 

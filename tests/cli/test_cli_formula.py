@@ -9,10 +9,10 @@ import pytest
 
 import understudy as us
 from process import understudy
-from understudy import receipt
+from understudy.data.tables import read_marker
 from understudy.measures import choose
-from understudy.release import release
-from understudy.tables import read_marker
+from understudy.workflows import verify as receipt
+from understudy.workflows.release import release
 
 pytest.importorskip("statsmodels")
 NAME = "utility.estimates"

@@ -8,7 +8,7 @@ import pytest
 from people import people
 from process import understudy
 from understudy.measures import MEASURES
-from understudy.policy import read
+from understudy.workflows.policy import read
 
 RULE = '[[rule]]\nmeasure = "fidelity.univariate"\n'
 

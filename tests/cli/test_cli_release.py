@@ -11,7 +11,7 @@ import pytest
 
 from people import people
 from process import here, understudy
-from test_release import content
+from releases import content
 
 RULE = '[[rule]]\nmeasure = "fidelity.hellinger"\n'
 QUICK = ("--method", "independent", "--measures", "fidelity.hellinger", "--seed", "1")

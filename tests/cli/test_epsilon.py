@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from claimant import DECLARED, PEOPLE, Noisy
 from process import alone, understudy
 from understudy.cli import cli
+from understudy.data.schema import dumps
+from understudy.data.tables import read_marker
 from understudy.errors import OptionError, UnderstudyError
-from understudy.schema import dumps
 from understudy.synthesizers import SYNTHESIZERS
 from understudy.synthesizers import ledger as ledgers
-from understudy.tables import read_marker
 
 
 @pytest.fixture(autouse=True)

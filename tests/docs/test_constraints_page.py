@@ -11,7 +11,7 @@ from test_docs import blocks, commands
 import understudy as us
 from process import understudy
 from stays import stays
-from understudy.schema import dumps, infer, loads
+from understudy.data.schema import dumps, infer, loads
 
 PAGE = "docs/constraints.md"
 REAL = stays(300, 2)

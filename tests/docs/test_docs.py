@@ -13,13 +13,13 @@ import polars as pl
 import pytest
 
 from understudy.cli import cli, common
-from understudy.comparison import compare_tables
-from understudy.datasets import registry
+from understudy.data.datasets import registry
+from understudy.data.schema import loads
+from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
-from understudy.running import run
-from understudy.schema import loads
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS, synthesizer
 from understudy.synthesizers.base import Synthesizer
+from understudy.workflows.running import run
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

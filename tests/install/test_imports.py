@@ -11,10 +11,10 @@ import understudy
 SOURCE = Path(understudy.__file__).parent
 HEAVY = ("sklearn", "scipy.stats", "pandas", "numba", "torch", "pyarrow", "statsmodels")
 OPTIONAL = {
-    "pandas": "tables",
-    "pyarrow": "tables",
-    "fastexcel": "tables",
-    "xlsxwriter": "tables",
+    "pandas": "data",
+    "pyarrow": "data",
+    "fastexcel": "data",
+    "xlsxwriter": "data",
     "duckdb": "engines",
     "pyspark": "engines",
     "lightgbm": "synthesizers",
@@ -98,7 +98,7 @@ def test_nothing_prints_or_filters_warnings_at_import():
             "-W",
             "error",
             "-c",
-            "import understudy.cli.assess, understudy.assessment",
+            "import understudy.cli.assess, understudy.workflows.assessment",
         ],
         capture_output=True,
         text=True,

@@ -9,10 +9,10 @@ import pytest
 
 import understudy as us
 from people import people
-from understudy.comparison import compare_tables
-from understudy.findings import Finding
+from understudy.judging.comparison import compare_tables
+from understudy.judging.findings import Finding
 from understudy.measures import MEASURES
-from understudy.running import options_of, run
+from understudy.workflows.running import options_of, run
 
 NAMES = list(MEASURES)
 FIDELITY = [name for name in NAMES if name.startswith("fidelity.")]

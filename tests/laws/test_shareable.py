@@ -14,7 +14,7 @@ import pytest
 
 import understudy as us
 from understudy.measures import MEASURES
-from understudy.running import options_of
+from understudy.workflows.running import options_of
 
 K = 5
 ROWS = 300

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from people import people
-from understudy.comparison import compare_tables
 from understudy.errors import OptionError
+from understudy.judging.comparison import compare_tables
 from understudy.measures.privacy.adversary import adversary_error
 from understudy.measures.privacy.guesses import Secret
 from understudy.measures.privacy.nearest import nearest_errors, nearest_keys

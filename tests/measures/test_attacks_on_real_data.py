@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 
-from understudy.comparison import Comparison, compare_tables
+from understudy.data.tables import Table
+from understudy.judging.comparison import Comparison, compare_tables
 from understudy.measures import MEASURES
-from understudy.running import run
-from understudy.tables import Table
+from understudy.workflows.running import run
 
 ROLES = {
     "insurance": (("age", "sex", "region", "children"), ("charges", "smoker")),

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from people import people
-from understudy.comparison import compare_tables
 from understudy.errors import OptionError
+from understudy.judging.comparison import compare_tables
 from understudy.measures.privacy.inference import attribute_inference
 
 FAST = {"iterations": 10, "permutations": 199}

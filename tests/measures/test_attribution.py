@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from people import people
-from understudy.comparison import compare_tables
 from understudy.errors import OptionError
+from understudy.judging.comparison import compare_tables
 from understudy.measures.privacy.attribution import correct_attribution
 
 KEYS, SECRET = ("a", "b", "c"), "t"

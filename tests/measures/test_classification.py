@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from understudy.comparison import compare_tables
+from understudy.judging.comparison import compare_tables
 from understudy.measures.utility.class_scores import score
 from understudy.measures.utility.classification import classification
 from understudy.measures.utility.sameness import agreement, by_chance, same_ranks

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import understudy as us
-from understudy.comparison import compare_tables
-from understudy.engines import MemorySource
+from understudy.data.memory import MemorySource
+from understudy.data.tables import Table
+from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
 from understudy.measures.fidelity.moments import shown
-from understudy.running import run
-from understudy.tables import Table
+from understudy.workflows.running import run
 
 
 def test_total_variation_by_hand():

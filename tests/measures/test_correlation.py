@@ -9,11 +9,11 @@ from scipy import stats
 
 import understudy as us
 from people import people
-from understudy.comparison import compare_tables
-from understudy.findings import Finding
+from understudy.data.schema import Column, Schema
+from understudy.judging.comparison import compare_tables
+from understudy.judging.findings import Finding
 from understudy.measures.fidelity.associations import associations, rows_of
 from understudy.measures.fidelity.correlation import apart, correlation
-from understudy.schema import Column, Schema
 
 NAN = float("nan")
 

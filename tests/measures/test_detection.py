@@ -6,7 +6,7 @@ import pytest
 
 import understudy as us
 from people import people
-from understudy.comparison import compare_tables
+from understudy.judging.comparison import compare_tables
 from understudy.measures.boosting import auc
 from understudy.measures.features import features, groups
 from understudy.measures.fidelity.detection import detection

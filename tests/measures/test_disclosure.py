@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import understudy as us
 from people import people
-from understudy.comparison import compare_tables
 from understudy.errors import OptionError
+from understudy.judging.comparison import compare_tables
 from understudy.measures.privacy.disclosure import attribute_disclosure, replicated_uniques
 from understudy.measures.privacy.disclosure.swaps import alone
 

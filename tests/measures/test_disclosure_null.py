@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 
-from understudy.comparison import compare_tables
+from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
-from understudy.running import options_of, run
+from understudy.workflows.running import options_of, run
 
 pytestmark = pytest.mark.slow
 

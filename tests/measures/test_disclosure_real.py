@@ -19,9 +19,9 @@ import pytest
 from scipy.stats import binom
 
 from packaged import voters
-from understudy.comparison import compare_tables
+from understudy.data.tables import Table
+from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
-from understudy.tables import Table
 
 NAMES = ("replicated_uniques", "attribute_disclosure", "correct_attribution")
 FOUR = ("sex", "age", "region", "placesize")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.datasets import dataset
+from understudy.data.datasets import dataset
 from understudy.measures.fidelity import distances as d
 
 P, Q = np.array([2.0, 2.0, 0.0]), np.array([1.0, 2.0, 1.0])

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 import understudy as us
-from understudy.comparison import Made, compare_tables
 from understudy.errors import OptionError
-from understudy.findings import Finding, Z
+from understudy.judging.comparison import Made, compare_tables
+from understudy.judging.findings import Finding, Z
 from understudy.measures import MEASURES
-from understudy.running import run
+from understudy.workflows.running import run
 
 sm = pytest.importorskip("statsmodels.api")
 NAME = "utility.estimates"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.comparison import compare_tables
 from understudy.errors import OptionError
+from understudy.judging.comparison import compare_tables
 from understudy.measures.utility.estimates.design import Design, Impossible, design
 from understudy.measures.utility.estimates.formula import (
     FUNCTIONS,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import t
 
-from understudy.findings import Z
+from understudy.judging.findings import Z
 from understudy.measures import overlap as slow
 from understudy.measures.utility.estimates.agreement import (
     Intervals,

@@ -10,9 +10,9 @@ import pytest
 import understudy as us
 from packaged import voters
 from people import people
-from understudy.comparison import Comparison, compare_tables
 from understudy.errors import OptionError
-from understudy.findings import Finding
+from understudy.judging.comparison import Comparison, compare_tables
+from understudy.judging.findings import Finding
 from understudy.measures.privacy.closest_record import closest_record
 from understudy.measures.privacy.distances import (
     mean_minimal_distance,

@@ -8,13 +8,13 @@ from sklearn.preprocessing import LabelEncoder, StandardScaler
 
 from packaged import patients
 from people import people
-from understudy.comparison import compare_tables
+from understudy.data.schema import Column, Schema
+from understudy.judging.comparison import compare_tables
 from understudy.measures.privacy.distances import (
     mean_minimal_distance,
     neighbour_ratio,
     too_close,
 )
-from understudy.schema import Column, Schema
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 
 from packaged import voters
 from people import people
-from understudy.comparison import Comparison, compare_tables
 from understudy.errors import OptionError
-from understudy.findings import Finding
+from understudy.judging.comparison import Comparison, compare_tables
+from understudy.judging.findings import Finding
 from understudy.measures.fidelity.distances import DISTANCES
 from understudy.measures.fidelity.marginals import KINDS, bivariate, trivariate, univariate
 

@@ -9,8 +9,8 @@ import pytest
 
 import understudy as us
 from people import people
-from understudy.comparison import compare_tables
-from understudy.findings import Finding, Z
+from understudy.judging.comparison import compare_tables
+from understudy.judging.findings import Finding, Z
 from understudy.measures.fidelity.interval_overlap import interval_overlap
 from understudy.measures.overlap import overlap
 

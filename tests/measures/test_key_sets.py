@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from people import people
-from understudy.comparison import compare_tables
 from understudy.errors import OptionError
+from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
 from understudy.measures.privacy.key_sets import key_sets
 

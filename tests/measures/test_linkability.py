@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import binom
 
 from people import people
-from understudy.comparison import compare_tables
 from understudy.errors import OptionError
+from understudy.judging.comparison import compare_tables
 from understudy.measures.privacy.linkability import linkability
 
 KEYS = ("sex", "age", "town")

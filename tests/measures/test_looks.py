@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 from scipy.stats import fisher_exact
 
-from understudy.comparison import compare_tables
 from understudy.errors import OptionError
+from understudy.judging.comparison import compare_tables
 from understudy.measures.privacy.looks import corrected, take_looks
 
 

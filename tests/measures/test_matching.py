@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 
 import understudy as us
-from understudy.comparison import compare_tables
 from understudy.errors import OptionError, UnderstudyError
+from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
 from understudy.measures.privacy.matching import match_rate
-from understudy.running import run
+from understudy.workflows.running import run
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 
 import understudy as us
 from people import people
-from understudy import rates
-from understudy.comparison import compare_tables
 from understudy.errors import OptionError
+from understudy.judging import rates
+from understudy.judging.comparison import compare_tables
 from understudy.kernels.roc import linear_areas
 from understudy.measures.privacy.membership import caught_between, membership
 from understudy.measures.privacy.membership_looks import Together

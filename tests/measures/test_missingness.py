@@ -8,8 +8,8 @@ import pytest
 
 import understudy as us
 from people import people
-from understudy.comparison import compare_tables
-from understudy.findings import Finding
+from understudy.judging.comparison import compare_tables
+from understudy.judging.findings import Finding
 from understudy.measures.fidelity.missingness import Patterns, joint_shares, missingness
 
 NAME = "fidelity.missingness"

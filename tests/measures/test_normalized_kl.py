@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from people import people
-from understudy.comparison import compare_tables
+from understudy.judging.comparison import compare_tables
 from understudy.measures.fidelity.columns import relative_entropy
 from understudy.measures.fidelity.normalized_kl import divergence, normalized_kl
 

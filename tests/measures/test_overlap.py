@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from understudy.findings import Z
+from understudy.judging.findings import Z
 from understudy.measures.overlap import overlap, standardised_difference, width_ratio
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from people import people
-from understudy.comparison import Comparison, compare_tables
-from understudy.findings import TableOfNumbers
+from understudy.judging.comparison import Comparison, compare_tables
+from understudy.judging.findings import TableOfNumbers
 from understudy.measures import pictures
 from understudy.measures.fidelity.columns import hellinger, total_variation
 from understudy.measures.fidelity.correlation import correlation

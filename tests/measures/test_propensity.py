@@ -6,8 +6,8 @@ import pytest
 from scipy import stats
 
 from people import people
-from understudy.comparison import compare_tables
-from understudy.findings import Finding
+from understudy.judging.comparison import compare_tables
+from understudy.judging.findings import Finding
 from understudy.measures.features import Features, features
 from understudy.measures.fidelity.logistic import design, propensities
 from understudy.measures.fidelity.propensity import fitted, propensity, tree_scores

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import understudy as us
 from packaged import patients
 from people import people
-from understudy.comparison import compare_tables
 from understudy.errors import OptionError
+from understudy.judging.comparison import compare_tables
 from understudy.measures.privacy.attackers import radius_guess
 from understudy.measures.privacy.attribution import correct_attribution
 from understudy.measures.privacy.guesses import Known, Secret

@@ -9,15 +9,15 @@ from threadpoolctl import threadpool_limits
 
 import understudy as us
 from people import people
-from understudy.comparison import compare_tables
 from understudy.errors import DataError, OptionError
+from understudy.jobs.threads import one_thread
+from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
 from understudy.measures.utility.learners import OWN, Sheet, design, learn, learners
 from understudy.measures.utility.regression import regression
 from understudy.measures.utility.scores import SCORES, score
 from understudy.measures.utility.splits import corrected_half
-from understudy.running import run
-from understudy.threads import one_thread
+from understudy.workflows.running import run
 
 QUICK = {"models": "linear,boosting", "iterations": 20}
 

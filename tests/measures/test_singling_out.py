@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import binom, hypergeom
 
 from people import people
-from understudy.comparison import compare_tables
 from understudy.errors import OptionError
+from understudy.judging.comparison import compare_tables
 from understudy.measures.privacy.singling_out import (
     chances,
     hypergeometric,

@@ -17,7 +17,8 @@ from scipy.stats import binom
 
 from packaged import randhie
 from people import people
-from understudy.comparison import compare_tables
+from understudy.data.tables import Table
+from understudy.judging.comparison import compare_tables
 from understudy.measures.privacy.closest_record import _share, closest_record
 from understudy.measures.privacy.distances import (
     mean_minimal_distance,
@@ -25,7 +26,6 @@ from understudy.measures.privacy.distances import (
     too_close,
 )
 from understudy.measures.privacy.pool import Pool, pool_neighbors, swap_labels
-from understudy.tables import Table
 
 ALPHA = 0.01 / 40
 LEVELS = (0.01, 0.05, 0.1)

@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 from scipy.stats import binom, norm
 
-from understudy.comparison import compare_tables
-from understudy.findings import Finding
+from understudy.data.tables import Table
+from understudy.judging.comparison import compare_tables
+from understudy.judging.findings import Finding
 from understudy.measures.fidelity.marginals import bivariate, trivariate, univariate
-from understudy.tables import Table
 
 
 def copy_check(found):

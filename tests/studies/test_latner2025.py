@@ -110,7 +110,7 @@ def test_what_the_paper_shows_of_the_simulated_data():
     original = simulated()
     unique = pl.all_horizontal(pl.all() == 1)
     assert original.filter(unique).height == 1
-    from understudy.comparison import compare_tables
+    from understudy.judging.comparison import compare_tables
 
     roles = {"keys": ("var1", "var2", "var3"), "sensitive": ("var4",)}
     measure = MEASURES["privacy.attribute_disclosure"]
@@ -198,7 +198,7 @@ def test_the_attack_on_two_hundred_fresh_releases(real_data):
 @pytest.mark.slow
 def test_the_attack_of_the_command_line_agrees(real_data):
     """The attack that anybody can run names 1111 on the authors' release."""
-    from understudy.attacking import attack
+    from understudy.workflows.attack import attack
 
     found = attack(
         "worlds",

@@ -17,11 +17,11 @@ import pytest
 
 import process
 import understudy as us
+from understudy.data.tables import Table
 from understudy.errors import DataError, MissingExtraError, OptionError
-from understudy.generators import Ours
-from understudy.release.asked import check_method
 from understudy.synthesizers.adapters.exchange import hand_over, take_back
-from understudy.tables import Table
+from understudy.synthesizers.generators import Ours
+from understudy.workflows.release.asked import check_method
 
 ADAPTERS = ("sdv", "datasynthesizer", "mostlyai")
 LICENCES = {"sdv": "Business Source", "datasynthesizer": "MIT", "mostlyai": "Apache"}

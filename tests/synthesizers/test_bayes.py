@@ -13,20 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import understudy as us
-from understudy.coding import Codec
-from understudy.engines import MemorySource
-from understudy.generators import Ours
+from understudy.data.codec import Codec
+from understudy.data.memory import MemorySource
+from understudy.data.schema import infer, read_values
+from understudy.data.schema.inference import infer_column
+from understudy.data.tables import Table
 from understudy.kernels import networks
 from understudy.kernels.marginals import Layout, count_tables, table_distances
-from understudy.schema import infer, read_values
-from understudy.schema.inference import infer_column
 from understudy.synthesizers.bayes.conditionals import Conditional, conditional
 from understudy.synthesizers.bayes.grouping import merge_codes
 from understudy.synthesizers.bayes.shown import read_shown, shown_once
 from understudy.synthesizers.bayes.structure import learn_structure
+from understudy.synthesizers.generators import Ours
 from understudy.synthesizers.model_file import Damaged, State
 from understudy.synthesizers.support import Support
-from understudy.tables import Table
 
 
 @pytest.fixture(scope="module")

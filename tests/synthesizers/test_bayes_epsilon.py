@@ -14,15 +14,15 @@ from scipy import stats
 
 import understudy as us
 from townspeople import DECLARED, fit, people, seeded, table, taped
-from understudy.comparison import silent
-from understudy.schema import Column, Schema, infer
+from understudy.data.schema import Column, Schema, infer
+from understudy.data.tables import Table
+from understudy.judging.comparison import silent
 from understudy.synthesizers.bayes import declared_domain, noisy
 from understudy.synthesizers.bayes import method as method_module
 from understudy.synthesizers.bayes.choice import Choice
 from understudy.synthesizers.bayes.domain import Cells, buy_bounds
 from understudy.synthesizers.bayes.smoothing import rake, share_out, shrink_lines
 from understudy.synthesizers.budget import Budget
-from understudy.tables import Table
 
 # what must be declared
 

@@ -9,12 +9,12 @@ import pytest
 from scipy import stats
 
 from townspeople import DECLARED, Replay, fit, people, taped
+from understudy.data.schema import Column, Schema
+from understudy.data.tables import Table
 from understudy.kernels import networks
-from understudy.schema import Column, Schema
 from understudy.synthesizers.bayes import method as method_module
 from understudy.synthesizers.bayes.domain import Cells, read_alone
 from understudy.synthesizers.budget import Budget
-from understudy.tables import Table
 
 ODD = {
     "an outlier": {"age": 10**6, "wage": "1e12", "born": None},

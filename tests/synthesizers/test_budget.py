@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.errors import OptionError
-from understudy.rates import clopper_pearson
+from understudy.judging.rates import clopper_pearson
 from understudy.synthesizers.budget import Budget, Step, spent_in
 
 DRAWS = 40_000

@@ -14,19 +14,19 @@ import pytest
 
 import understudy as us
 from claimant import DECLARED, PEOPLE, Noisy
-from understudy.assessment import Assessment
 from understudy.attacks.games import World
+from understudy.data.schema import Column, Schema
+from understudy.data.tables import Table, read_marker
 from understudy.errors import DataError, OptionError, SchemaError
-from understudy.generators import Ours
-from understudy.release import release
-from understudy.schema import Column, Schema
 from understudy.synthesizers import SYNTHESIZERS, Synthesizer, base
 from understudy.synthesizers import ledger as ledgers
 from understudy.synthesizers.budget import Budget
 from understudy.synthesizers.claims import can_claim
+from understudy.synthesizers.generators import Ours
 from understudy.synthesizers.handover import Release
 from understudy.synthesizers.partial import replace
-from understudy.tables import Table, read_marker
+from understudy.workflows.assessment import Assessment
+from understudy.workflows.release import release
 
 METHODS = ["noisy", *(name for name, known in SYNTHESIZERS.items() if can_claim(known))]
 

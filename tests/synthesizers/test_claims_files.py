@@ -6,8 +6,8 @@ from click.testing import CliRunner
 import understudy as us
 from claimant import DECLARED, PEOPLE, Noisy
 from understudy.cli import cli
+from understudy.data.schema import dumps
 from understudy.errors import DataError
-from understudy.schema import dumps
 from understudy.synthesizers import SYNTHESIZERS
 from understudy.synthesizers.claims import can_claim
 

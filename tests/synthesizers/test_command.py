@@ -14,8 +14,8 @@ import pytest
 import process
 import understudy as us
 from process import SHUFFLER
+from understudy.data.schema import infer
 from understudy.errors import DataError, OptionError
-from understudy.schema import infer
 
 
 @pytest.fixture

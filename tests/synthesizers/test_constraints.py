@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import understudy as us
+from understudy.data.schema import infer
+from understudy.data.tables import Table
 from understudy.errors import OptionError, UnderstudyError
-from understudy.schema import infer
 from understudy.synthesizers.constraints import Constraint, read_constraints
 from understudy.synthesizers.partial import replace
-from understudy.tables import Table
 
 ROWS = 24
 FRAME = pl.DataFrame(

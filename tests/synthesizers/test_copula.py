@@ -10,8 +10,8 @@ from scipy import stats
 
 import understudy as us
 from people import people
-from understudy.schema import Column, Schema
-from understudy.schema.inference import infer
+from understudy.data.schema import Column, Schema
+from understudy.data.schema.inference import infer
 from understudy.synthesizers.copula.latent import leaned, positive, truncated
 from understudy.synthesizers.copula.lines import plan_lines
 from understudy.synthesizers.copula.margins import best_curve
@@ -434,7 +434,7 @@ def test_a_model_file_that_does_not_fit_together_is_refused(tmp_path, few_sweeps
 @pytest.mark.slow
 def test_adult_is_far_closer_than_the_published_copula(real_data):
     """The paper's row for this idea has 45.0 % at three columns; columns drawn alone have 14."""
-    from understudy.comparison import compare_tables
+    from understudy.judging.comparison import compare_tables
     from understudy.measures.fidelity.marginals import trivariate
 
     train, holdout, published = (

@@ -15,8 +15,8 @@ import pytest
 import understudy as us
 from few import DAY, adversarial, check, check_all
 from people import people
-from understudy.schema import read_values
-from understudy.schema.inference import infer, infer_column
+from understudy.data.schema import read_values
+from understudy.data.schema.inference import infer, infer_column
 from understudy.synthesizers import support as support_module
 from understudy.synthesizers.forest.screening import strongest
 from understudy.synthesizers.support import Support

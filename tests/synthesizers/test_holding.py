@@ -13,13 +13,13 @@ import pytest
 
 import understudy as us
 from stays import FIRST, PLACES, stays
+from understudy.data.schema import dumps, infer, loads
+from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError, UnderstudyError
-from understudy.generators import generator
-from understudy.schema import dumps, infer, loads
 from understudy.synthesizers import SYNTHESIZERS, native
+from understudy.synthesizers.generators import generator
 from understudy.synthesizers.holding import Held
 from understudy.synthesizers.partial import can_complete
-from understudy.tables import Table
 
 ROWS = 400
 REAL = stays(ROWS, 1)

@@ -91,7 +91,7 @@ def test_a_changed_array_is_named(forest, tmp_path):
 
 
 def test_what_unpacks_to_too_much_is_not_unpacked(forest, tmp_path, monkeypatch):
-    monkeypatch.setattr("understudy.tables.files.LARGE", 10**6)
+    monkeypatch.setattr("understudy.data.tables.files.LARGE", 10**6)
     content = forged.members(forest)
     path = forged.write(tmp_path / "m", {**content, "arrays/more.npy": bytes(50 * 10**6)})
     assert path.stat().st_size < 10**6

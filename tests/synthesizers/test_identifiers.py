@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import understudy as us
-from understudy.schema.inference import infer_column
+from understudy.data.schema.inference import infer_column
 from understudy.synthesizers.identifiers import Identifier
 
 

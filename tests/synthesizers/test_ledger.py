@@ -8,12 +8,12 @@ import pytest
 
 import understudy as us
 from claimant import DECLARED, PEOPLE, Noisy
+from understudy.data.schema import Schema
+from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError, SchemaError
-from understudy.locks import locked
-from understudy.schema import Schema
+from understudy.jobs.locks import locked
 from understudy.synthesizers import SYNTHESIZERS, Synthesizer
 from understudy.synthesizers import ledger as ledgers
-from understudy.tables import Table
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import understudy as us
-from understudy.generators import Ours
-from understudy.tables import Table
+from understudy.data.tables import Table
+from understudy.synthesizers.generators import Ours
 
 SAMPLES = 200_000
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import understudy as us
 from people import people
+from understudy.data.schema import infer
 from understudy.errors import OptionError
-from understudy.schema import infer
 from understudy.synthesizers.margins import Margins, _apportion, _whole
 
 REAL = people(2000, 1)

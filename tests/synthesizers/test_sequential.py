@@ -6,11 +6,11 @@ import pytest
 
 import understudy as us
 from people import people
-from understudy.comparison import stream
-from understudy.schema import dumps, infer, loads
+from understudy.data.schema import dumps, infer, loads
+from understudy.data.tables import Table
+from understudy.judging.comparison import stream
 from understudy.synthesizers.columns.models import _spikes
 from understudy.synthesizers.sequential import Sequential
-from understudy.tables import Table
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from few import adversarial, check
-from understudy.coding import write_values
-from understudy.schema import Column, Values, read_values
-from understudy.schema.inference import infer_column
+from understudy.data.codec import write_values
+from understudy.data.schema import Column, Values, read_values
+from understudy.data.schema.inference import infer_column
 from understudy.synthesizers import support as support_module
 from understudy.synthesizers.support import Support
 

@@ -16,9 +16,9 @@ from understudy.attacks.records import vulnerable
 from understudy.attacks.runs import NOT_USED, Runs, gather, plan
 from understudy.attacks.setting import Setting
 from understudy.attacks.shadows import enough
+from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.findings import LEVEL, Card, Finding, Part, described
-from understudy.tables import Table
+from understudy.judging.findings import LEVEL, Card, Finding, Part, described
 
 FEWEST = 4
 THIRD = 3

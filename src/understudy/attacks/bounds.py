@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from understudy.attacks.games import Floats
 from understudy.attacks.shadows import Flags, held_out
-from understudy.rates import clopper_pearson
+from understudy.judging.rates import clopper_pearson
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from understudy.attacks.games import World
-from understudy.coding import write_values
+from understudy.data.codec import write_values
+from understudy.data.schema import Schema, Values, near
+from understudy.data.tables import Table, free_name
 from understudy.errors import DataError, OptionError
-from understudy.schema import Schema, Values, near
-from understudy.tables import Table, free_name
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.attacks.games import Floats
-from understudy.coding import Codec
-from understudy.engines import MemorySource
+from understudy.data.codec import Codec
+from understudy.data.memory import MemorySource
+from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.tables import Table
 
 BINS = 20
 RADII = (0.05, 0.1, 0.25, 0.5, 1.0)

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.schema import Schema, learn_again
+from understudy.data.tables import Table
 from understudy.errors import DataError, UnderstudyError
-from understudy.schema import Schema, learn_again
-from understudy.tables import Table
 
 Floats = NDArray[np.float64]
 

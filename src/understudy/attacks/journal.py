@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.attacks.games import Game, Task
+from understudy.data.schema import dumps
 from understudy.documents import loads_json, read_text
 from understudy.errors import DataError, OptionError
-from understudy.fingerprint import fingerprint
-from understudy.locks import OWNER, take
-from understudy.schema import dumps
+from understudy.jobs.fingerprint import fingerprint
+from understudy.jobs.locks import OWNER, take
 
 ARTICLES = {"attack": "an attack", "calibration": "a calibration"}
 ANOTHER = "name another file"

@@ -9,8 +9,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.attacks.games import Floats, Game, Task, World
+from understudy.data.tables import Table, free_name
 from understudy.errors import OptionError
-from understudy.tables import Table, free_name
 
 IMPOSSIBLE = -1000.0
 

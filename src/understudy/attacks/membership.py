@@ -15,10 +15,18 @@ from understudy.attacks.records import vulnerable
 from understudy.attacks.runs import NOT_USED, Planned, Runs, gather, plan
 from understudy.attacks.setting import Setting
 from understudy.attacks.shadows import Shadows, caught, enough, judge
+from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, around, described
-from understudy.rates import EXPECTED, RATES
-from understudy.tables import Table
+from understudy.judging.findings import (
+    LEVEL,
+    Card,
+    Finding,
+    Part,
+    TableOfNumbers,
+    around,
+    described,
+)
+from understudy.judging.rates import EXPECTED, RATES
 
 FEWEST = 8
 GAMES = ("alone", "together")

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.coding import Codec
-from understudy.engines import MemorySource
+from understudy.data.codec import Codec
+from understudy.data.memory import MemorySource
+from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.tables import Table
 
 NEIGHBOURS = 5
 BINS = 100

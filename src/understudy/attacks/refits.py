@@ -22,9 +22,9 @@ from typing import Any
 from understudy.attacks.games import Answer, Game, Task
 from understudy.attacks.journal import Journal, of_game, of_task
 from understudy.attacks.workers import NO_TIME, TOO_LONG, Worker
-from understudy.comparison import Progress, silent
 from understudy.errors import OptionError
-from understudy.temporary import TemporaryFolder
+from understudy.jobs.temporary import TemporaryFolder
+from understudy.judging.comparison import Progress, silent
 
 MOST_SECONDS = 600.0
 GRACE = 5.0

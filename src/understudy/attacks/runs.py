@@ -10,7 +10,7 @@ from understudy.attacks.games import Floats, Summary, Task, World
 from understudy.attacks.reasons import shareable
 from understudy.attacks.setting import Setting
 from understudy.attacks.workers import NO_TIME
-from understudy.tables import Table
+from understudy.data.tables import Table
 
 SHOWN = 3
 HOPELESS = 20

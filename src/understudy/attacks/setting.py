@@ -11,11 +11,11 @@ import numpy as np
 from understudy.attacks.games import Answer, Game, Generator, Summary, Task
 from understudy.attacks.refits import MOST_SECONDS, refit
 from understudy.attacks.workers import NO_TIME
-from understudy.comparison import Progress, silent, stream
+from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding
-from understudy.limits import MOST_WORKERS, check_number
-from understudy.tables import Table
+from understudy.judging.comparison import Progress, silent, stream
+from understudy.judging.findings import Card, Finding
+from understudy.options import MOST_WORKERS, check_number
 
 BUDGET = 300.0
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from understudy.attacks.features import discriminant, judged
 from understudy.attacks.games import Floats
 from understudy.attacks.runs import Runs
-from understudy.rates import clopper_pearson, threshold
+from understudy.judging.rates import clopper_pearson, threshold
 
 FOLDS = 4
 SMALL = 1e-3

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 
 from understudy.attacks.games import Floats
-from understudy.coding import Codec
-from understudy.engines import MemorySource
-from understudy.tables import Table
+from understudy.data.codec import Codec
+from understudy.data.memory import MemorySource
+from understudy.data.tables import Table
 
 BINS = 20
 EQUAL = 1

@@ -12,9 +12,9 @@ from understudy.attacks.likelihoods import Chances, Released
 from understudy.attacks.posterior import Judged, Refits, judge, normalised
 from understudy.attacks.setting import Setting
 from understudy.attacks.traces import EQUAL, EVERY, Near
+from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.findings import LEVEL, Part
-from understudy.tables import Table
+from understudy.judging.findings import LEVEL, Part
 
 FIRST_ROUNDS = 4
 CLEAR = 0.999

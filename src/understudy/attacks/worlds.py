@@ -14,7 +14,7 @@ from understudy.attacks.records import vulnerable
 from understudy.attacks.setting import Setting
 from understudy.attacks.weighing import Weighed, by_likelihood, by_refits
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding, Part, TableOfNumbers, described
+from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, described
 
 MOST_EXACT = 1000
 MOST_REFITTED = 64

@@ -13,7 +13,7 @@ import click
 from understudy._version import __version__
 from understudy.cli import ending
 from understudy.errors import UnderstudyError, interrupted
-from understudy.temporary import sweep_here
+from understudy.jobs.temporary import sweep_here
 
 COMMANDS = {
     "schema": "Say what the columns of a table are, and why.",

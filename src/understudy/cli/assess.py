@@ -78,11 +78,12 @@ def command(
     """
     import dataclasses
 
-    from understudy import policy as policies
-    from understudy import receipt as receipts
-    from understudy.assessment import assess, cards
+    from understudy.data.tables import Table, format_of, without_formulas, write_file
     from understudy.measures import MEASURES
-    from understudy.tables import Table, format_of, without_formulas, write_file
+    from understudy.workflows import policy as policies
+    from understudy.workflows import verify as receipts
+    from understudy.workflows.assess import assess
+    from understudy.workflows.assessment import cards
 
     common.check_outputs(
         [html, steward_html, register, receipt, junit],

@@ -67,11 +67,11 @@ def command(
     worlds: which value had the last record? membership: was a record in the data? audit: how
     much epsilon does it spend at least? The exit status is 2 if there is no answer.
     """
-    from understudy.assessment import cards
-    from understudy.attacking import attack
+    from understudy.data.tables import format_of, without_formulas, write_file
     from understudy.errors import DataError
-    from understudy.generators import Ours
-    from understudy.tables import format_of, without_formulas, write_file
+    from understudy.synthesizers.generators import Ours
+    from understudy.workflows.assessment import cards
+    from understudy.workflows.attack import attack
 
     common.check_outputs([html, register, journal], [train, *release, schema], json_file=json_file)
     if register is not None:

@@ -39,9 +39,9 @@ def command(
 
     A method that fails is in the table with its reason; the exit status is 2 if none worked.
     """
-    from understudy.benchmark import benchmark
     from understudy.errors import DataError
     from understudy.report.benchmark import show
+    from understudy.workflows.benchmark import benchmark
 
     common.check_outputs([], [train, holdout, schema], json_file=json_file)
     if out is not None:

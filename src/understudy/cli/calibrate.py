@@ -57,8 +57,8 @@ def command(
     Leaks of known size are planted in real rows that are free of them, over and over. Stopped at
     any point, the same command goes on if it has a --journal.
     """
-    from understudy.calibration import calibrate
     from understudy.report.calibration import show
+    from understudy.workflows.calibrate import calibrate
 
     common.check_outputs([out, html, journal], [real, schema])
     with common.stopped(common.goes_on(journal), quiet), common.progress_bar(quiet) as progress:

@@ -110,7 +110,7 @@ def check_outputs(
 
 def extension_of(path: Path) -> str:
     """Give the extension that names a file's format, both parts of ``.csv.gz`` included."""
-    from understudy.tables import FORMATS
+    from understudy.data.tables import FORMATS
 
     known = [e for e in FORMATS if path.name.lower().endswith(e)]
     return path.name[-len(max(known, key=len)) :] if known else path.suffix
@@ -127,7 +127,7 @@ def write_json(data: Mapping[str, Any], path: Path) -> None:
 
 def write_text(text: str, path: Path) -> None:
     """Write text to a file, which appears whole or not at all."""
-    from understudy.tables import write_text
+    from understudy.data.tables import write_text
 
     write_text(text, path)
 

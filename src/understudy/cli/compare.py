@@ -52,7 +52,7 @@ def command(
 
     Says which candidates the evidence puts behind another, and no more than its intervals support.
     """
-    from understudy.contest import compare
+    from understudy.workflows.compare import compare
 
     tables = named(candidates)
     common.check_outputs([html], [train, *tables.values(), holdout, schema], json_file=json_file)

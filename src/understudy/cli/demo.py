@@ -31,12 +31,13 @@ def command(out: Path, name: str, method: str, seed: int, quiet: bool) -> None:
 
     The end of the sheet sets the method beside others: the default, cart and a plain copy.
     """
-    from understudy.assessment import assess, cards
-    from understudy.datasets import dataset
+    from understudy.data.datasets import dataset
+    from understudy.data.tables import split, write_file
     from understudy.report import benchmark, console
     from understudy.synthesizers import synthesizer
     from understudy.synthesizers.handover import Release, note_for
-    from understudy.tables import split, write_file
+    from understudy.workflows.assess import assess
+    from understudy.workflows.assessment import cards
 
     chosen = dataset(name)
     path = chosen.path()

@@ -9,7 +9,7 @@ import click
 from understudy.cli import common
 
 if TYPE_CHECKING:
-    from understudy.advisor import Advice
+    from understudy.workflows.advisor import Advice
 
 ROLES = {"known": "a likely key", "sensitive": "likely sensitive", "unclear": "unclear"}
 WIDEST = 40
@@ -31,7 +31,7 @@ def command(
     Columns and small sets of columns are ranked by the share of records that they single out; all
     shares are counted on all rows. Whether others know a column is for you to judge.
     """
-    from understudy.advisor import advise
+    from understudy.workflows.advisor import advise
 
     common.check_outputs([], [data, schema], json_file=json_file)
     found = advise(data, schema=schema, budget=budget)

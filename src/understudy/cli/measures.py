@@ -11,11 +11,11 @@ from understudy.cli import common
 @common.as_json
 def command(json_file: Path | None) -> None:
     """List the measures and attacks: what each number says and what it does not show."""
-    from understudy.assessment import cards
     from understudy.attacks import ATTACKS
     from understudy.attacks.setting import Attack
     from understudy.measures import MEASURES, Measure
-    from understudy.running import options_of
+    from understudy.workflows.assessment import cards
+    from understudy.workflows.running import options_of
 
     common.check_outputs([], json_file=json_file)
     if json_file is not None:

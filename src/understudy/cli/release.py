@@ -9,7 +9,7 @@ import click
 from understudy.cli import common
 
 if TYPE_CHECKING:
-    from understudy.release import Decision
+    from understudy.workflows.release import Decision
 
 
 @click.command("release")
@@ -86,7 +86,7 @@ def command(
     The steward's folder beside it holds what must not be shared: real rows, model, receipt,
     single records. Stopped at any point, the same command goes on.
     """
-    from understudy.release import release
+    from understudy.workflows.release import release
 
     with common.stopped(common.GOES_ON, quiet), common.progress_bar(quiet) as progress:
         decision = release(
@@ -129,7 +129,7 @@ def command(
 
 def _show(decision: "Decision") -> None:
     """Print the assessment."""
-    from understudy.assessment import cards
     from understudy.report import console
+    from understudy.workflows.assessment import cards
 
     console.show(decision.assessment.to_dict(), cards(), file=sys.stdout)

@@ -15,8 +15,8 @@ from understudy.cli import common
 @common.quiet
 def command(data: Path, out: Path | None, json_file: Path | None, quiet: bool) -> None:
     """Say what the columns of DATA are, and why."""
-    from understudy.schema import dumps, infer
-    from understudy.tables import read_file, whole_file
+    from understudy.data.schema import dumps, infer
+    from understudy.data.tables import read_file, whole_file
 
     common.check_outputs([out], [data], json_file=json_file)
     inferred = infer(read_file(data))

@@ -27,7 +27,7 @@ def command(
     quiet: bool,
 ) -> None:
     """Split REAL at random into train and holdout, in files of the same format."""
-    from understudy.tables import holdout_rows, take_in, write_file
+    from understudy.data.tables import holdout_rows, take_in, write_file
 
     taken = take_in(real)
     chosen = holdout_rows(taken, holdout=holdout, seed=seed, stratify=stratify, group=group)

@@ -9,7 +9,7 @@ import click
 from understudy.cli import common
 from understudy.cli.texts import given_values, margin_shares, replicate_paths
 from understudy.errors import OptionError, UnderstudyError
-from understudy.limits import MOST_ROWS, check_number
+from understudy.options import MOST_ROWS, check_number
 
 if TYPE_CHECKING:
     from understudy.synthesizers import Synthesizer
@@ -89,8 +89,8 @@ def command(
     With --replace or --keep, only some columns of TRAIN are drawn anew and its records stay in
     their order.
     """
+    from understudy.data.tables import check_writable
     from understudy.synthesizers.handover import note_for
-    from understudy.tables import check_writable
 
     if (train is None) == (model is None):
         raise click.UsageError("Give TRAIN or --from MODEL, one of the two.")
@@ -233,6 +233,7 @@ def _full(
     saves: bool,
     tell: Callable[[str], None],
 ) -> "Release":
+    from understudy.data.tables import Table
     from understudy.synthesizers import DEFAULT, synthesizer
     from understudy.synthesizers.claims import claimed, refuse_typed_by_rows
     from understudy.synthesizers.constraints import all_constraints
@@ -240,7 +241,6 @@ def _full(
     from understudy.synthesizers.handover import Release
     from understudy.synthesizers.holding import with_identifiers
     from understudy.synthesizers.margins import Margins
-    from understudy.tables import Table
 
     name = DEFAULT if method is None else method
     common.only(options, name)
@@ -280,11 +280,11 @@ def _partial(
     train_on: Path | None,
     constraints: tuple[str, ...],
 ) -> "Release":
+    from understudy.data.tables import Table
     from understudy.synthesizers.constraints import all_constraints
     from understudy.synthesizers.handover import Release
     from understudy.synthesizers.holding import with_identifiers
     from understudy.synthesizers.partial import Replacement, all_but, default_method
-    from understudy.tables import Table
 
     name = default_method() if method is None else method
     common.only(options, name)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from understudy.cli import common
 from understudy.errors import OptionError
-from understudy.limits import MOST_REPLICATES, check_number
+from understudy.options import MOST_REPLICATES, check_number
 
 GIVEN = "write --given A=VALUE, such as sex=F"
 MARGIN = "write such as sex=F:0.5,M:0.5"

@@ -8,7 +8,7 @@ import click
 from understudy.cli import common
 
 if TYPE_CHECKING:
-    from understudy.receipt import Check
+    from understudy.workflows.verify import Check
 
 SHOWN = 40
 
@@ -40,7 +40,7 @@ def command(
 
     Exit status: 0 equal, 1 something differs, 2 it cannot be repeated.
     """
-    from understudy.receipt import verify
+    from understudy.workflows.verify import verify
 
     common.check_outputs([], [receipt, train, *synthetic, holdout], json_file=json_file)
     with common.progress_bar(quiet) as progress:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, cast
 
-from understudy.comparison import Comparison
+from understudy.data.schema import near
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding
+from understudy.judging.comparison import Comparison
+from understudy.judging.findings import Card, Finding
 from understudy.measures.fidelity import (
     columns,
     correlation,
@@ -32,7 +33,6 @@ from understudy.measures.privacy import (
     singling_out,
 )
 from understudy.measures.utility import classification, estimates, regression
-from understudy.schema import near
 
 
 class Measure(Protocol):

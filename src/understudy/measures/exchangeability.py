@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
+from understudy.judging.comparison import Comparison
 from understudy.measures.fidelity.marginals import on_all_cores
 
 LEVEL = 0.01

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, Which
+from understudy.judging.comparison import Comparison, Which
 
 Matrix = NDArray[np.float64]
 MOST_LEVELS = 254

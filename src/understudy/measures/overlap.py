@@ -2,7 +2,7 @@
 
 import math
 
-from understudy.findings import Z
+from understudy.judging.findings import Z
 
 Interval = tuple[float, float]
 

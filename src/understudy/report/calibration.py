@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from understudy.findings import wilson
+from understudy.judging.findings import wilson
 from understudy.report import html, words
 from understudy.report.noticing import KINDS, smallest
 

@@ -7,8 +7,8 @@ dict, and ``show(result, file)`` prints it beside the published figures.
 import importlib
 from types import ModuleType
 
+from understudy.data.schema import near
 from understudy.errors import OptionError
-from understudy.schema import near
 
 STUDIES = {
     "hittmeir2019": "Guessing numbers from a few known columns, by radius neighbours.",

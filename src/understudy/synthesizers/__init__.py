@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from understudy.comparison import Progress, silent
+from understudy.data.schema import near
 from understudy.errors import OptionError
-from understudy.schema import near
+from understudy.judging.comparison import Progress, silent
 from understudy.synthesizers.base import Method, MethodCard, Synthesizer
 from understudy.synthesizers.bayes import Bayes
 from understudy.synthesizers.cart import Cart

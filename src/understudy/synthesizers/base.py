@@ -12,10 +12,11 @@ import numpy as np
 import polars as pl
 
 from understudy._version import __version__
-from understudy.comparison import Progress, silent, stream
+from understudy.data.schema import Schema, dumps
+from understudy.data.tables import Table, whole_file
 from understudy.errors import OptionError
-from understudy.limits import MOST_ROWS, check_number
-from understudy.schema import Schema, dumps
+from understudy.judging.comparison import Progress, silent, stream
+from understudy.options import MOST_ROWS, check_number
 from understudy.synthesizers import claims
 from understudy.synthesizers.budget import Step
 from understudy.synthesizers.constraints import all_constraints
@@ -25,7 +26,6 @@ from understudy.synthesizers.holding import Held
 from understudy.synthesizers.margins import Margins
 from understudy.synthesizers.model_file import Origin, State, write_model
 from understudy.synthesizers.options import options_given
-from understudy.tables import Table, whole_file
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import OptionError
-from understudy.limits import is_finite
+from understudy.options import is_finite
 
 NEIGHBOURS = "one row added or removed"
 HIGH = 10.0

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from understudy.data.schema import Schema
+from understudy.data.tables import Table, typed_by_rows
 from understudy.errors import DataError, OptionError, SchemaError
-from understudy.schema import Schema
 from understudy.synthesizers.budget import HIGH, ROUNDING, Step, check_epsilon, spent_in
-from understudy.tables import Table, typed_by_rows
 
 SEEDED = (
     "A seed is given: whoever knows it can draw the noise again, and epsilon {epsilon:g} holds "

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.schema import Column, Schema, labels, read_values, same_level
+from understudy.data.tables import Table, free_name
 from understudy.errors import DataError
-from understudy.schema import Column, Schema, labels, read_values, same_level
 from understudy.synthesizers.model_file import Damaged, State, texts
-from understudy.tables import Table, free_name
 
 KEY = "key"
 

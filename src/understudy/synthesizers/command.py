@@ -13,17 +13,17 @@ from typing import ClassVar, Self
 import numpy as np
 import polars as pl
 
-from understudy.comparison import Progress
+from understudy.data.schema import Schema, near
+from understudy.data.tables import Table, read_file, write_file
 from understudy.errors import DataError, OptionError
-from understudy.fingerprint import file_digest
-from understudy.limits import check_number
-from understudy.schema import Schema, near
+from understudy.jobs.fingerprint import file_digest
+from understudy.jobs.temporary import TemporaryFolder
+from understudy.judging.comparison import Progress
+from understudy.options import check_number
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.model_file import State
 from understudy.synthesizers.program import Program
 from understudy.synthesizers.returned import Strange, take_in
-from understudy.tables import Table, read_file, write_file
-from understudy.temporary import TemporaryFolder
 
 PLACES = ("train", "out", "rows", "seed")
 FORMATS = ("csv", "parquet")

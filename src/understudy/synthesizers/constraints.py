@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.schema import Column, Schema, near, same_level
+from understudy.data.tables import Condition, Table
+from understudy.data.tables.conditions import as_number
+from understudy.data.tables.grammar import ORDER, Joined, Node, Pair, Test, listed, shown, tests
 from understudy.errors import OptionError
-from understudy.schema import Column, Schema, near, same_level
-from understudy.tables import Condition, Table
-from understudy.tables.conditions import as_number
-from understudy.tables.grammar import ORDER, Joined, Node, Pair, Test, listed, shown, tests
 
 Kind = Literal["condition", "together", "unique"]
 HINT = (
@@ -34,7 +34,7 @@ class Constraint:
 
     Examples
     --------
-    >>> from understudy.schema import Column
+    >>> from understudy.data.schema import Column
     >>> schema = Schema((Column("age", "number", bounds=(0, 120)), Column("sex", "category")))
     >>> made = Constraint.parse("18 <= age <= 99", schema)
     >>> str(made), made.kind, made.names

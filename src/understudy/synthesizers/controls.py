@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Progress
-from understudy.engines import MemorySource
+from understudy.data.memory import MemorySource
+from understudy.data.schema import Column, Schema
+from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.limits import check_number
-from understudy.schema import Column, Schema
+from understudy.judging.comparison import Progress
+from understudy.options import check_number
 from understudy.synthesizers.base import Method, MethodCard
 from understudy.synthesizers.model_file import State
 from understudy.synthesizers.registry import restorable
-from understudy.tables import Table
 
 HOLDS_ROWS = "every training row, as it is"
 

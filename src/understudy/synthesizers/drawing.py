@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from understudy.comparison import Progress
+from understudy.data.schema import Column, Schema
+from understudy.data.tables import Condition, Table
 from understudy.errors import OptionError
-from understudy.schema import Column, Schema
+from understudy.judging.comparison import Progress
 from understudy.synthesizers.holding import Held, Masks
 from understudy.synthesizers.margins import Counts, Margins
-from understudy.tables import Condition, Table
 
 BATCH = 100_000
 FIRST_DRAW = 1_000

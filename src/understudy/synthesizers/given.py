@@ -6,11 +6,11 @@ from typing import Any
 
 import polars as pl
 
+from understudy.data.schema import Column, Schema, labels, near
+from understudy.data.tables import Condition
+from understudy.data.tables.conditions import as_number
+from understudy.data.tables.grammar import Joined, Test
 from understudy.errors import OptionError
-from understudy.schema import Column, Schema, labels, near
-from understudy.tables import Condition
-from understudy.tables.conditions import as_number
-from understudy.tables.grammar import Joined, Test
 
 
 def given_condition(given: Mapping[str, Any], schema: Schema) -> Condition:

@@ -7,14 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from understudy.errors import OptionError
-from understudy.schema import Column
-from understudy.synthesizers.base import Synthesizer
-from understudy.synthesizers.given import given_condition
-from understudy.synthesizers.margins import Margins
-from understudy.synthesizers.partial import Replacement
-from understudy.synthesizers.readme import readme
-from understudy.tables import (
+from understudy.data.schema import Column
+from understudy.data.tables import (
     Marker,
     RowDigest,
     Table,
@@ -24,7 +18,13 @@ from understudy.tables import (
     sidecar,
     write_batches,
 )
-from understudy.tables.markers import KEY, read_note
+from understudy.data.tables.markers import KEY, read_note
+from understudy.errors import OptionError
+from understudy.synthesizers.base import Synthesizer
+from understudy.synthesizers.given import given_condition
+from understudy.synthesizers.margins import Margins
+from understudy.synthesizers.partial import Replacement
+from understudy.synthesizers.readme import readme
 
 
 @dataclass(frozen=True)

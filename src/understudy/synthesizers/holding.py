@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.schema import Column, Schema
+from understudy.data.tables import Table
+from understudy.data.tables.grammar import shown
 from understudy.errors import DataError, OptionError
-from understudy.schema import Column, Schema
 from understudy.synthesizers.columns.rules import Rule
 from understudy.synthesizers.combinations import Combination
 from understudy.synthesizers.constraints import Constraint, read_constraints
 from understudy.synthesizers.identifiers import Identifier
 from understudy.synthesizers.model_file import State
-from understudy.tables import Table
-from understudy.tables.grammar import shown
 
 Masks = dict[str, NDArray[np.bool_]]
 FRAME = "together_"

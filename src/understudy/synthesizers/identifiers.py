@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from understudy.schema import Column, Schema, labels
+from understudy.data.schema import Column, Schema, labels
 from understudy.synthesizers.model_file import Damaged, texts
 
 FEWEST = 5

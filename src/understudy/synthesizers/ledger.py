@@ -18,12 +18,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from understudy.data.memory import MemorySource
+from understudy.data.tables import Table, write_text
 from understudy.documents import check_form, read_json
-from understudy.engines import MemorySource
 from understudy.errors import DataError, OptionError
-from understudy.locks import locked, one_name
+from understudy.jobs.locks import locked, one_name
 from understudy.synthesizers.budget import NEIGHBOURS, ROUNDING, Step, check_epsilon
-from understudy.tables import Table, write_text
 
 VERSION = 1
 KEEP = (

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from understudy._version import __version__
+from understudy.data.schema import loads
 from understudy.errors import OptionError, UnderstudyError
-from understudy.schema import loads
 from understudy.synthesizers.base import Method, Synthesizer
 from understudy.synthesizers.budget import Step
 from understudy.synthesizers.holding import Held

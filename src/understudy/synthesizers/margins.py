@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.schema import Schema
+from understudy.data.tables import Condition, Table
 from understudy.errors import OptionError
-from understudy.schema import Schema
 from understudy.synthesizers.given import given_condition
-from understudy.tables import Condition, Table
 
 HINT = "write such as sex=F:0.5,M:0.5"
 ROUNDS = 1_000
@@ -42,7 +42,7 @@ class Margins:
 
         Examples
         --------
-        >>> from understudy.schema import Column
+        >>> from understudy.data.schema import Column
         >>> schema = Schema((Column("sex", "category", levels=("F", "M")),))
         >>> str(Margins.of({"sex": {"F": 0.6, "M": 0.4}}, schema))
         'sex: F 0.6, M 0.4'

@@ -22,10 +22,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
+from understudy.data.tables.files import refuse_bomb
 from understudy.documents import check_form, loads_json
 from understudy.errors import DataError
 from understudy.synthesizers.arrow_file import is_plain
-from understudy.tables.files import refuse_bomb
 
 VERSION = 1
 EPOCH = (1980, 1, 1, 0, 0, 0)

@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from understudy.data.schema import near
 from understudy.errors import OptionError
-from understudy.limits import MOST, check_number
-from understudy.schema import near
+from understudy.options import MOST, check_number
 
 if TYPE_CHECKING:
     from understudy.synthesizers.base import Method

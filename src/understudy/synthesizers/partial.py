@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Progress, silent
+from understudy.data.schema import Schema, near
+from understudy.data.tables import Condition, Table
 from understudy.errors import DataError, OptionError
-from understudy.limits import MOST_REPLICATES, check_number
-from understudy.schema import Schema, near
+from understudy.judging.comparison import Progress, silent
+from understudy.options import MOST_REPLICATES, check_number
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS, options_of, synthesizer
 from understudy.synthesizers.base import Synthesizer
 from understudy.synthesizers.constraints import all_constraints
 from understudy.synthesizers.holding import Held, with_identifiers
-from understudy.tables import Condition, Table
 
 FALLBACK = "cart"
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import polars as pl
 
+from understudy.data.schema import near
 from understudy.errors import DataError
-from understudy.schema import near
 
 GUARD = Path(__file__).with_name("guard.py")
 STEP = 0.2  # seconds

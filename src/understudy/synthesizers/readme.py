@@ -3,10 +3,10 @@
 import math
 from collections.abc import Sequence
 
+from understudy.data.tables import Marker
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.budget import NEIGHBOURS, Step
 from understudy.synthesizers.claims import SEEDED
-from understudy.tables import Marker
 
 SEVERAL = """\
 Analyse each of the {m} files alone, with the same code. The estimate is the average of the {m}

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from understudy.coding import write_values
+from understudy.data.codec import write_values
+from understudy.data.schema import Column, Schema, Values, read_values, same_level
 from understudy.errors import DataError
-from understudy.schema import Column, Schema, Values, read_values, same_level
 from understudy.synthesizers.program import check_shape
 
 

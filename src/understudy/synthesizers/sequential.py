@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from understudy.errors import OptionError
-from understudy.limits import MOST, MOST_TREES, check_number
+from understudy.options import MOST, MOST_TREES, check_number
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.columns.frame import Frame, listed, names_in
 from understudy.synthesizers.columns.plan import Wishes, check_method

@@ -15,11 +15,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.coding import MOST_CODES, WHOLE, on_grid, write_values
+from understudy.data.codec import MOST_CODES, WHOLE, on_grid, write_values
+from understudy.data.schema import Column, Schema, Values
+from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.schema import Column, Schema, Values
 from understudy.synthesizers.model_file import Damaged, State, labels_in
-from understudy.tables import Table
 
 FEW_VALUES = 100
 BINS = 100

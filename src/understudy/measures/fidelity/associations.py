@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.coding import MISSING
-from understudy.comparison import Comparison, Which
+from understudy.data.codec import MISSING
+from understudy.judging.comparison import Comparison, Which
 from understudy.measures.pictures import K
 
 Matrix = NDArray[np.floating]

@@ -10,10 +10,19 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.coding import Codec
-from understudy.comparison import Comparison, Which
+from understudy.data.codec import Codec
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding, Part, Shown, TableOfNumbers, around, box, described
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import (
+    Card,
+    Finding,
+    Part,
+    Shown,
+    TableOfNumbers,
+    around,
+    box,
+    described,
+)
 from understudy.measures import pictures
 from understudy.measures.fidelity.distances import DISTANCES, Histogram
 

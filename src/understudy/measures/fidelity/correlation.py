@@ -5,9 +5,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding, Part, Shown, TableOfNumbers, around, described
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import (
+    Card,
+    Finding,
+    Part,
+    Shown,
+    TableOfNumbers,
+    around,
+    described,
+)
 from understudy.measures.fidelity.associations import Matrix, Rows, associations, rows_of
 from understudy.measures.fidelity.columns import NO_HOLDOUT
 from understudy.measures.fidelity.marginals import MOST_PARTS, on_all_cores

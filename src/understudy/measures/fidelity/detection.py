@@ -2,9 +2,9 @@
 
 import math
 
-from understudy.comparison import Comparison
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding, Part, around, described
+from understudy.judging.comparison import Comparison
+from understudy.judging.findings import Card, Finding, Part, around, described
 from understudy.measures.fidelity.game import NAME, Game, play
 from understudy.measures.fidelity.giveaways import in_words
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.coding import FIRST, MISSING, Codec
-from understudy.comparison import Comparison, Which
-from understudy.engines import Source
-from understudy.findings import Z
+from understudy.data.codec import FIRST, MISSING, Codec
+from understudy.data.source import Source
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import Z
 from understudy.measures.overlap import Interval
 from understudy.measures.pictures.rule import K, few_dominate, share
 

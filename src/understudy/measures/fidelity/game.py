@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, Which
+from understudy.judging.comparison import Comparison, Which
 from understudy.measures.boosting import auc, boosted, one_by_one
 from understudy.measures.features import draw, features, groups, in_order
 from understudy.measures.fidelity.giveaways import (

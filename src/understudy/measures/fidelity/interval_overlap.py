@@ -12,10 +12,19 @@ import math
 
 import numpy as np
 
-from understudy.coding import Codec
-from understudy.comparison import Comparison, Which
+from understudy.data.codec import Codec
 from understudy.errors import OptionError
-from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, Z, around, described
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import (
+    LEVEL,
+    Card,
+    Finding,
+    Part,
+    TableOfNumbers,
+    Z,
+    around,
+    described,
+)
 from understudy.measures.fidelity.columns import NO_HOLDOUT
 from understudy.measures.fidelity.estimates import (
     Estimates,

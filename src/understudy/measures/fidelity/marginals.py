@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.coding import UNSEEN, Codec
-from understudy.comparison import Comparison, Which
+from understudy.data.codec import UNSEEN, Codec
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding, Part, Shown, around, described
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import Card, Finding, Part, Shown, around, described
 from understudy.measures.fidelity.columns import NO_HOLDOUT
 from understudy.measures.fidelity.distances import DISTANCES
 from understudy.measures.pictures import heat, histograms

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.coding import MISSING
-from understudy.comparison import Comparison, Which
+from understudy.data.codec import MISSING
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding, Part, TableOfNumbers, around, described
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, around, described
 from understudy.measures.fidelity.columns import NO_HOLDOUT
 from understudy.measures.pictures.rule import K, share
 

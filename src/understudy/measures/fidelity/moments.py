@@ -21,10 +21,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, Which
-from understudy.engines import Source
+from understudy.data.source import Source
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding, Part, around, described
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import Card, Finding, Part, around, described
 from understudy.measures.fidelity.columns import NO_HOLDOUT
 from understudy.measures.pictures import K, few_dominate
 

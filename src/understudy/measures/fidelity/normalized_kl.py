@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from understudy.comparison import Comparison
-from understudy.findings import Card, Finding, Part, around, described
+from understudy.judging.comparison import Comparison
+from understudy.judging.findings import Card, Finding, Part, around, described
 from understudy.measures.fidelity.columns import NO_HOLDOUT, Histograms, counted, redrawn
 from understudy.measures.fidelity.distances import Histogram, relative_entropy
 

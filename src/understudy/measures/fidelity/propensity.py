@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, Which
-from understudy.findings import Card, Finding, Part, around, described
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import Card, Finding, Part, around, described
 from understudy.measures.boosting import one_by_one
 from understudy.measures.features import Features, draw, features, in_order
 from understudy.measures.fidelity.columns import NO_HOLDOUT

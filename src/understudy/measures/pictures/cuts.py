@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.schema import Column
+from understudy.data.schema.columns import MICROSECONDS
 from understudy.measures.pictures.rule import K, Rare
-from understudy.schema import Column
-from understudy.schema.columns import MICROSECONDS
 
 Numbers = NDArray[np.float64]
 BINS = 20

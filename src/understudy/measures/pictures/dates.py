@@ -5,10 +5,10 @@ import math
 import numpy as np
 import polars as pl
 
+from understudy.data.schema import Column
+from understudy.data.schema.columns import MICROSECONDS
 from understudy.measures.pictures.cuts import BINS, Cut, Numbers, between
 from understudy.measures.pictures.rule import K, Rare
-from understudy.schema import Column
-from understudy.schema.columns import MICROSECONDS
 
 DAY = MICROSECONDS["day"]
 PERIODS = {

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.coding import FIRST, MISSING, UNSEEN, Codec, ColumnCodec
-from understudy.comparison import Comparison, Which
-from understudy.findings import TableOfNumbers
+from understudy.data.codec import FIRST, MISSING, UNSEEN, Codec, ColumnCodec
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import TableOfNumbers
 from understudy.measures.pictures.cuts import (
     Cut,
     joined,

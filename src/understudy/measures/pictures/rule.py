@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
+from understudy.judging.comparison import Comparison
 
 K = 5
 DECIMALS = 6

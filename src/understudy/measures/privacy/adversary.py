@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
 from understudy.errors import OptionError
-from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, described
+from understudy.judging.comparison import Comparison
+from understudy.judging.findings import LEVEL, Card, Finding, Part, TableOfNumbers, described
 from understudy.measures.privacy.guesses import (
     MOST_LISTED,
     TOO_FEW,

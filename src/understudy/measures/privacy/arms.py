@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
 from understudy.errors import OptionError
-from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, wilson
+from understudy.judging.comparison import Comparison
+from understudy.judging.findings import LEVEL, Card, Finding, Part, TableOfNumbers, wilson
 from understudy.measures.privacy.looks import Looks, each_alone, take_looks
 
 Floats = NDArray[np.float64]

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, Which
-from understudy.findings import Card, Finding, TableOfNumbers, around, described
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import Card, Finding, TableOfNumbers, around, described
 from understudy.measures.privacy.disclosure.looking import (
     MOST_LISTED,
     REGISTER,

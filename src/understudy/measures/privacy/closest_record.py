@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
 from understudy.errors import OptionError
-from understudy.findings import LEVEL, Card, Finding, Part, Z, around, described
+from understudy.judging.comparison import Comparison
+from understudy.judging.findings import LEVEL, Card, Finding, Part, Z, around, described
 from understudy.measures import pictures
 from understudy.measures.privacy.pool import (
     CAP,

@@ -10,9 +10,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
 from understudy.errors import OptionError
-from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, around, described
+from understudy.judging.comparison import Comparison
+from understudy.judging.findings import (
+    LEVEL,
+    Card,
+    Finding,
+    Part,
+    TableOfNumbers,
+    around,
+    described,
+)
 from understudy.measures import pictures
 from understudy.measures.privacy.pool import (
     CAP,

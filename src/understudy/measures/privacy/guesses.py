@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.coding import MISSING, Codec
-from understudy.comparison import Comparison, Which
+from understudy.data.codec import MISSING, Codec
 from understudy.errors import OptionError
-from understudy.findings import Part
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import Part
 from understudy.measures import pictures
 from understudy.measures.privacy.looks import Looks
 

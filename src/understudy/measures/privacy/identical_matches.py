@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
-from understudy.findings import LEVEL, Card, Finding, Part, described, wilson
-from understudy.tables import free_name
+from understudy.data.tables import free_name
+from understudy.judging.comparison import Comparison
+from understudy.judging.findings import LEVEL, Card, Finding, Part, described, wilson
 
 CARD = Card(
     name="privacy.identical_matches",

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding, described
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import Card, Finding, described
 from understudy.measures.privacy.arms import FEW_PERSONS, drawn, found, listed, played
 from understudy.measures.privacy.guesses import enough
 from understudy.measures.privacy.places import Places, fixed_order

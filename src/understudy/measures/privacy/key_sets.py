@@ -3,8 +3,8 @@
 import itertools
 import math
 
-from understudy.comparison import Comparison
 from understudy.errors import OptionError
+from understudy.judging.comparison import Comparison
 
 KeySet = tuple[str, ...]
 

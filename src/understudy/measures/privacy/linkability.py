@@ -6,10 +6,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.coding import Codec
-from understudy.comparison import Comparison, Which
+from understudy.data.codec import Codec
+from understudy.data.schema import near
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding, described
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import Card, Finding, described
 from understudy.measures.privacy.arms import (
     FEW_PERSONS,
     drawn,
@@ -21,7 +22,6 @@ from understudy.measures.privacy.arms import (
 from understudy.measures.privacy.guesses import enough
 from understudy.measures.privacy.key_sets import KeySet, key_sets
 from understudy.measures.privacy.places import fixed_order
-from understudy.schema import near
 
 CARD = Card(
     name="privacy.linkability",

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
 from understudy.errors import OptionError
-from understudy.findings import LEVEL
+from understudy.judging.comparison import Comparison
+from understudy.judging.findings import LEVEL
 from understudy.measures.privacy.pool import swap_labels
 
 Floats = NDArray[np.float64]

@@ -6,15 +6,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
-from understudy.engines import Source
+from understudy.data.schema import near
+from understudy.data.source import Source
+from understudy.data.tables import Condition
 from understudy.errors import DataError, OptionError
-from understudy.findings import Card, Finding, Part, described, wilson
+from understudy.judging.comparison import Comparison
+from understudy.judging.findings import Card, Finding, Part, described, wilson
 from understudy.measures import pictures
 from understudy.measures.privacy.arms import listed
 from understudy.measures.privacy.places import Ints, Places
-from understudy.schema import near
-from understudy.tables import Condition
 
 CARD = Card(
     name="privacy.match_rate",

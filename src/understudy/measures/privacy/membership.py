@@ -4,13 +4,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
 from understudy.errors import OptionError
-from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers, described
+from understudy.judging.comparison import Comparison
+from understudy.judging.findings import LEVEL, Card, Finding, Part, TableOfNumbers, described
+from understudy.judging.rates import EXPECTED, RATES, area, clopper_pearson, threshold
 from understudy.measures.pictures.rule import K, share
 from understudy.measures.privacy.membership_looks import Judged, judge
 from understudy.measures.privacy.membership_scores import NAME, Scores, Sides, scores, sides
-from understudy.rates import EXPECTED, RATES, area, clopper_pearson, threshold
 
 FEWEST = 10
 POINTS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)

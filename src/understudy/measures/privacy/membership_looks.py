@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
+from understudy.judging.comparison import Comparison
+from understudy.judging.rates import areas, middle_ranks
 from understudy.measures.privacy.looks import Looks, corrected
 from understudy.measures.privacy.membership_scores import NAME, Scores, Sides, first_part
 from understudy.measures.privacy.pool import swap_labels
-from understudy.rates import areas, middle_ranks
 
 COMBINED = "combination"
 MOST = 5.0

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
 from understudy.errors import OptionError
+from understudy.judging.comparison import Comparison
 from understudy.measures.boosting import boosted, one_by_one
 from understudy.measures.privacy.guesses import distinct
 from understudy.measures.privacy.pool import groups, points_of

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.engines import Source
+from understudy.data.source import Source
 
 Codes = NDArray[np.int32]
 Ints = NDArray[np.int64]

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
+from understudy.judging.comparison import Comparison, Which
 
 CAP = 20
 AT_ONCE = 4_000_000

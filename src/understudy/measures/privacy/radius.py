@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from understudy.comparison import Comparison
 from understudy.errors import OptionError
-from understudy.findings import LEVEL, Card, Finding, Part, described
+from understudy.judging.comparison import Comparison
+from understudy.judging.findings import LEVEL, Card, Finding, Part, described
 from understudy.measures.privacy.attackers import Guess, model_guess, radius_guess
 from understudy.measures.privacy.guesses import (
     MOST_LISTED,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.findings import Part, TableOfNumbers
+from understudy.judging.findings import Part, TableOfNumbers
 from understudy.measures.pictures import few_dominate
 from understudy.measures.privacy.attackers import Guess
 from understudy.measures.privacy.guesses import (

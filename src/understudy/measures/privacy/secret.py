@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
+from understudy.judging.comparison import Comparison
 from understudy.measures.features import MOST_LEVELS
 from understudy.measures.privacy.places import MISSING, Codes, Places, fixed_order
 

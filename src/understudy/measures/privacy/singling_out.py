@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
-from understudy.engines import Source
+from understudy.data.source import Source
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding, described
+from understudy.judging.comparison import Comparison
+from understudy.judging.findings import Card, Finding, described
 from understudy.measures.privacy.arms import FEW_PERSONS, Arm, Arms, found, listed
 from understudy.measures.privacy.guesses import enough
 from understudy.measures.privacy.looks import Looks, corrected

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.findings import Card, Finding, Part, TableOfNumbers, Z
+from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, Z
 from understudy.measures.utility.learners import Learner, headline
 from understudy.measures.utility.scores import SCORES, coarse, score, telling
 from understudy.measures.utility.splits import corrected_half

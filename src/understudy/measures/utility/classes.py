@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Which
+from understudy.judging.comparison import Which
 from understudy.measures.features import Features
 
 NAMED = 5

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, Which
-from understudy.findings import Card, Finding, Part, around, described
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import Card, Finding, Part, around, described
 from understudy.measures.boosting import boosted, one_by_one
 from understudy.measures.features import Features, features
 from understudy.measures.utility import sameness

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.schema import near
 from understudy.errors import OptionError
 from understudy.measures.boosting import boosted
-from understudy.schema import near
 
 Floats = NDArray[np.float64]
 MOST_LEVELS = 50

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, Which
-from understudy.findings import Card, Finding, average, described
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import Card, Finding, average, described
 from understudy.measures.boosting import one_by_one
 from understudy.measures.features import Features, features
 from understudy.measures.utility import beside

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.findings import Part, TableOfNumbers
+from understudy.judging.findings import Part, TableOfNumbers
 from understudy.measures.utility.class_scores import Labels
 
 SHUFFLED_ROWS = 2_000

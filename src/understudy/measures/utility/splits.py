@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, compare_tables
-from understudy.engines import MemorySource
+from understudy.data.memory import MemorySource
 from understudy.errors import DataError, OptionError, UnderstudyError, interrupted
-from understudy.findings import LEVEL
+from understudy.judging.comparison import Comparison, compare_tables
+from understudy.judging.findings import LEVEL
 
 TEST_SHARE = 0.2
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, Which
+from understudy.judging.comparison import Comparison, Which
 
 Rows = NDArray[np.intp]
 GROUPS = 5

@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.jobs.threads import one_thread
 from understudy.studies.hittmeir2019.expected import FIGURES
 from understudy.studies.hittmeir2019.scaling import mean_scores, places, scores, standard
-from understudy.threads import one_thread
 
 Floats = NDArray[np.float64]
 TEST_SHARE = 0.2

@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.datasets import dataset
+from understudy.data.datasets import dataset
+from understudy.data.schema import near
 from understudy.errors import DataError
 from understudy.measures.privacy.attackers import radius_guess
 from understudy.measures.privacy.guesses import Known, Secret
-from understudy.schema import near
 from understudy.studies.hittmeir2019.expected import FIGURES
 from understudy.studies.hittmeir2019.prediction import SEEDS, TASKS, predict
 from understudy.studies.hittmeir2019.scaling import mean_scores, places, scores, standard

@@ -9,11 +9,12 @@ from typing import Any, TextIO
 
 import polars as pl
 
-from understudy.comparison import Comparison, compare_tables
-from understudy.datasets import dataset
+from understudy.data.datasets import dataset
+from understudy.data.schema import near
+from understudy.data.tables import read_file
 from understudy.errors import DataError, OptionError
+from understudy.judging.comparison import Comparison, compare_tables
 from understudy.measures import MEASURES
-from understudy.schema import near
 from understudy.studies.latner2025.worlds import (
     MEASURED,
     QUICK_RELEASES,
@@ -21,7 +22,6 @@ from understudy.studies.latner2025.worlds import (
     attack_worlds,
     warning,
 )
-from understudy.tables import read_file
 
 Progress = Callable[[str, int, int], None]
 Figure = dict[str, Any]

@@ -14,12 +14,12 @@ from understudy.attacks.candidates import Candidates, candidates
 from understudy.attacks.likelihoods import IMPOSSIBLE, cell_chances
 from understudy.attacks.posterior import normalised
 from understudy.attacks.records import vulnerable
-from understudy.comparison import compare_tables, stream
+from understudy.data.tables import Table
 from understudy.errors import DataError
-from understudy.generators import Ours
+from understudy.judging.comparison import compare_tables, stream
 from understudy.measures import MEASURES
 from understudy.synthesizers import synthesizer
-from understudy.tables import Table
+from understudy.synthesizers.generators import Ours
 
 Progress = Callable[[str, int, int], None]
 Row = dict[str, Any]

@@ -4,9 +4,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from understudy.datasets import FOLDER, cache_folder
+from understudy.data.datasets import FOLDER, cache_folder
+from understudy.data.schema import near
 from understudy.errors import DataError
-from understudy.schema import near
 
 TRAINING, HOLDOUT = "trn", "val"
 EXTENSIONS = (".csv.gz", ".csv")

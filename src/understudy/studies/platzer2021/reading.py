@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.tables import read_file
 from understudy.errors import DataError
-from understudy.tables import read_file
 
 MORE_MISSING_MARKS = ("-1.#IND", "1.#QNAN", "1.#IND", "-1.#QNAN", "#N/A N/A", "#NA")
 NUMBER = r"^\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$"

@@ -13,16 +13,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from understudy.comparison import Progress
+from understudy.data.schema import Schema
+from understudy.data.tables import Table
 from understudy.errors import DataError, MissingExtraError, OptionError
-from understudy.limits import check_number
-from understudy.schema import Schema
+from understudy.jobs.temporary import TemporaryFolder
+from understudy.judging.comparison import Progress
+from understudy.options import check_number
 from understudy.synthesizers.adapters.exchange import Handed, hand_over, take_back
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.model_file import State
 from understudy.synthesizers.program import Program
-from understudy.tables import Table
-from understudy.temporary import TemporaryFolder
 
 SCRIPTS = Path(__file__).with_name("scripts")
 LARGEST_SEED = 2**31

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from understudy.data.schema import near
 from understudy.errors import OptionError
-from understudy.limits import check_number
-from understudy.schema import near
+from understudy.options import check_number
 from understudy.synthesizers.adapters.base import NO_FILE, Adapter, Tool
 from understudy.synthesizers.base import MethodCard
 

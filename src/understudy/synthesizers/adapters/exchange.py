@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.schema import Column, Values
+from understudy.data.tables import Table
 from understudy.errors import DataError
-from understudy.schema import Column, Values
 from understudy.synthesizers.program import check_shape
 from understudy.synthesizers.returned import written
-from understudy.tables import Table
 
 NO_WORD = "none"
 LARGEST_EXACT = 2**53

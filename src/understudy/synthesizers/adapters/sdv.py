@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from understudy.data.schema import near
 from understudy.errors import OptionError
-from understudy.schema import near
 from understudy.synthesizers.adapters.base import NO_FILE, Adapter, Tool
 from understudy.synthesizers.base import MethodCard
 

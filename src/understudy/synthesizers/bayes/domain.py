@@ -10,14 +10,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.coding import FIRST, MOST_CODES, WHOLE, ColumnCodec, on_grid
+from understudy.data.codec import FIRST, MOST_CODES, WHOLE, ColumnCodec, on_grid
+from understudy.data.schema import Column, Schema, Values, near, read_values
+from understudy.data.tables import Table
+from understudy.data.tables.table import CASTS
 from understudy.errors import OptionError, SchemaError
-from understudy.schema import Column, Schema, Values, near, read_values
 from understudy.synthesizers.bayes.conditionals import Conditional, conditional
 from understudy.synthesizers.budget import Budget
 from understudy.synthesizers.model_file import Damaged, State
-from understudy.tables import Table
-from understudy.tables.table import CASTS
 
 Codes = NDArray[np.uint16]
 Floats = NDArray[np.float64]

@@ -10,10 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Progress
+from understudy.data.schema import Column, Schema, near
+from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.limits import MOST, check_number
-from understudy.schema import Column, Schema, near
+from understudy.judging.comparison import Progress
+from understudy.options import MOST, check_number
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.bayes.conditionals import Codes, Conditional
 from understudy.synthesizers.bayes.domain import Cells, bought_names, declared_domain
@@ -24,7 +25,6 @@ from understudy.synthesizers.budget import Budget, Step, check_epsilon
 from understudy.synthesizers.columns.frame import names_in
 from understudy.synthesizers.model_file import Damaged, State, texts, whole
 from understudy.synthesizers.support import Support, refuse_few, refuse_rules, shown_schema
-from understudy.tables import Table
 
 MODES = ("correlated", "independent", "random")
 BLOCK = 50_000

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.comparison import Progress
-from understudy.schema import Column
+from understudy.data.schema import Column
+from understudy.data.tables import Table
+from understudy.judging.comparison import Progress
 from understudy.synthesizers.bayes.choice import (
     NOISE_A_CELL,
     SENSITIVITY,
@@ -30,7 +31,6 @@ from understudy.synthesizers.bayes.smoothing import (
     shrink_lines,
 )
 from understudy.synthesizers.budget import Budget
-from understudy.tables import Table
 
 ROWS, BOUNDS, MARGINALS, STRUCTURE, TABLES = 0.02, 0.1, 0.35, 0.2, 0.43
 FEWEST_CELLS, MOST_CELLS = 8, 128

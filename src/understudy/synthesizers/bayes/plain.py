@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Progress
+from understudy.data.tables import Table
+from understudy.judging.comparison import Progress
 from understudy.synthesizers.bayes.conditionals import (
     Codes,
     Conditional,
@@ -20,7 +21,6 @@ from understudy.synthesizers.bayes.grouping import merge_codes
 from understudy.synthesizers.bayes.shown import shown_once, spread_evenly
 from understudy.synthesizers.bayes.structure import Structure, learn_structure
 from understudy.synthesizers.support import Support
-from understudy.tables import Table
 
 COMPARED = 8
 

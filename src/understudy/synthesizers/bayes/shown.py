@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.schema import Values
+from understudy.data.schema import Values
 from understudy.synthesizers.support import Support
 
 Codes = NDArray[np.uint16]

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.tables import Table
 from understudy.synthesizers.columns.given import Floats, Given
 from understudy.synthesizers.columns.models import ColumnModel
 from understudy.synthesizers.columns.samplers import Settings
 from understudy.synthesizers.columns.variables import NUMBER
-from understudy.tables import Table
 
 KNOWN = ("sample", "cart", "tree")
 

@@ -14,11 +14,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Progress
-from understudy.engines import MemorySource
+from understudy.data.memory import MemorySource
+from understudy.data.schema import Schema, near, read_values
+from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.limits import MOST, check_number
-from understudy.schema import Schema, near, read_values
+from understudy.jobs.threads import one_thread
+from understudy.judging.comparison import Progress
+from understudy.options import MOST, check_number
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.columns import COLUMN_METHODS, KEEP, Settings
 from understudy.synthesizers.columns.chances import KNOWN, log_chances
@@ -33,8 +35,6 @@ from understudy.synthesizers.columns.models import (
 from understudy.synthesizers.columns.plan import Plan, Wishes, methods_of
 from understudy.synthesizers.columns.variables import Variable
 from understudy.synthesizers.model_file import State
-from understudy.tables import Table
-from understudy.threads import one_thread
 
 
 @dataclass(kw_only=True)

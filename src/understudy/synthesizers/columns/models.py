@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.coding import MISSING, on_grid
+from understudy.data.codec import MISSING, on_grid
+from understudy.data.schema import Schema
+from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.schema import Schema
 from understudy.synthesizers.columns import COLUMN_METHODS, SAMPLERS, Sampler, Settings, arrays_of
 from understudy.synthesizers.columns.given import Floats, Given
 from understudy.synthesizers.columns.rules import Rule
 from understudy.synthesizers.columns.samplers import Asked, Pool
 from understudy.synthesizers.columns.variables import NUMBER, Variable
 from understudy.synthesizers.model_file import Damaged, State, number, texts, whole
-from understudy.tables import Table
 
 Codes = NDArray[np.int64]
 STICKS_OUT = 3

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence, Set
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.coding import Codec
-from understudy.engines import MemorySource
+from understudy.data.codec import Codec
+from understudy.data.memory import MemorySource
+from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.tables import Table
 
 BINS = 20
 LEVELS = 50

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from understudy.data.schema import Schema, near
+from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.schema import Schema, near
 from understudy.synthesizers.columns import COLUMN_METHODS, KEEP
 from understudy.synthesizers.columns.order import learnt
 from understudy.synthesizers.columns.rules import Rule, refuse_contradictions
-from understudy.tables import Table
 
 LEARNT = "learnt"
 TABLE = "table"

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.schema import Schema
+from understudy.data.tables import Condition, Table
+from understudy.data.tables.grammar import TOKEN, Test
 from understudy.errors import OptionError
-from understudy.schema import Schema
-from understudy.tables import Condition, Table
-from understudy.tables.grammar import TOKEN, Test
 
 HINT = "write such as: spouse_age is missing where marital == 'single'"
 

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.coding import FIRST, Codec, ColumnCodec, Counted, write_values
+from understudy.data.codec import FIRST, Codec, ColumnCodec, Counted, write_values
+from understudy.data.schema import Column, Values, labels
 from understudy.errors import DataError
-from understudy.schema import Column, Values, labels
 from understudy.synthesizers.columns.given import NO_NUMBER, Floats
 
 NUMBER = FIRST

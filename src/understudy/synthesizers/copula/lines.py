@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.coding import MOST_CODES
+from understudy.data.codec import MOST_CODES
 from understudy.synthesizers.copula.determined import Determined, in_order
 from understudy.synthesizers.model_file import Damaged, State
 from understudy.synthesizers.support import Support

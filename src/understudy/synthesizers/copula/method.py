@@ -9,10 +9,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Progress
+from understudy.data.schema import Schema, near
+from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.limits import MOST, check_number
-from understudy.schema import Schema, near
+from understudy.jobs.threads import one_thread
+from understudy.judging.comparison import Progress
+from understudy.options import MOST, check_number
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.columns.frame import names_in
 from understudy.synthesizers.copula.determined import Determined, find_determined, find_fixed
@@ -21,8 +23,6 @@ from understudy.synthesizers.copula.lines import Codes, Lines, plan_lines
 from understudy.synthesizers.copula.margins import fit_margin
 from understudy.synthesizers.model_file import State, texts
 from understudy.synthesizers.support import Support, refuse_few, refuse_rules, shown_schema
-from understudy.tables import Table
-from understudy.threads import one_thread
 
 MARGINS = ("empirical", "fitted")
 MOST_DRAWS = 2_000_000

@@ -10,10 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Progress
+from understudy.data.schema import Schema, near
+from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.limits import MOST, MOST_TREES, check_number
-from understudy.schema import Schema, near
+from understudy.jobs.threads import one_thread
+from understudy.judging.comparison import Progress
+from understudy.options import MOST, MOST_TREES, check_number
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.columns.frame import names_in
 from understudy.synthesizers.columns.plan import Plan, Wishes
@@ -32,8 +34,6 @@ from understudy.synthesizers.forest.models import (
 from understudy.synthesizers.forest.screening import strongest
 from understudy.synthesizers.model_file import Damaged, State, texts
 from understudy.synthesizers.support import Support, refuse_few, refuse_rules, shown_schema
-from understudy.tables import Table
-from understudy.threads import one_thread
 
 Model = Trees | Odds | Chained
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.coding import MOST_CODES
+from understudy.data.codec import MOST_CODES
 from understudy.synthesizers.model_file import Damaged, State
 
 if TYPE_CHECKING:

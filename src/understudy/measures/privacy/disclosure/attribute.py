@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding, TableOfNumbers, described, wilson
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import Card, Finding, TableOfNumbers, described, wilson
 from understudy.measures.privacy.disclosure import checks
 from understudy.measures.privacy.disclosure.looking import (
     MOST_LISTED,

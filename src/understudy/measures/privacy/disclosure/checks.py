@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.findings import TableOfNumbers
+from understudy.judging.findings import TableOfNumbers
 from understudy.measures.pictures.rule import K, share
 from understudy.measures.privacy.disclosure.codes import Ints
 from understudy.measures.privacy.disclosure.persons import Flags, Look

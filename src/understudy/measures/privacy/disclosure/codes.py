@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
+from understudy.judging.comparison import Comparison, Which
 
 Ints = NDArray[np.int64]
 MISSING = "(missing)"

@@ -4,9 +4,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, Which
 from understudy.errors import OptionError
-from understudy.findings import (
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import (
     LEVEL,
     Card,
     Finding,

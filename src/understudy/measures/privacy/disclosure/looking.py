@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, Which
-from understudy.findings import LEVEL, Card, Finding, Part, TableOfNumbers
+from understudy.judging.comparison import Comparison, Which
+from understudy.judging.findings import LEVEL, Card, Finding, Part, TableOfNumbers
 from understudy.measures.pictures.rule import K
 from understudy.measures.privacy.disclosure.codes import check_bins, column
 from understudy.measures.privacy.disclosure.persons import (

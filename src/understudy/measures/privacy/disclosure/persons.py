@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison, Which
+from understudy.data.tables import Condition
 from understudy.errors import OptionError
+from understudy.judging.comparison import Comparison, Which
 from understudy.measures.pictures.rule import K
 from understudy.measures.privacy.disclosure.codes import Codes, check_bins, column, crossed
 from understudy.measures.privacy.key_sets import KeySet, key_sets
-from understudy.tables import Condition
 
 Flags = NDArray[np.bool_]
 NO_MATCH = (

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from understudy.comparison import Comparison
+from understudy.judging.comparison import Comparison
 from understudy.measures.privacy.disclosure.persons import Setting
 from understudy.measures.privacy.looks import Looks, corrected
 from understudy.measures.privacy.pool import swap_labels

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.findings import LEVEL
+from understudy.judging.findings import LEVEL
 
 Floats = NDArray[np.float64]
 

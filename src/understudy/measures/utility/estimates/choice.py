@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from understudy.comparison import Comparison, Made
+from understudy.data.schema import near
 from understudy.errors import OptionError
+from understudy.judging.comparison import Comparison, Made
 from understudy.measures.utility.estimates.design import Impossible
 from understudy.measures.utility.estimates.rules import FORMULAS, RULES, SEVERAL
-from understudy.schema import near
 
 AUTO = "auto"
 HOLD = {"linear", "pmm", "bootstrap"}

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
+from understudy.judging.comparison import Comparison
 from understudy.measures.pictures import few_dominate
 from understudy.measures.utility.estimates.agreement import Floats, Intervals, overlaps
 from understudy.measures.utility.estimates.design import Design, Impossible, Rows

@@ -14,12 +14,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
-from understudy.engines import Source
+from understudy.data.schema.columns import MICROSECONDS
+from understudy.data.source import Source
 from understudy.errors import DataError
+from understudy.judging.comparison import Comparison
 from understudy.measures.pictures import K
 from understudy.measures.utility.estimates.formula import Factor, Formula
-from understudy.schema.columns import MICROSECONDS
 
 Floats = NDArray[np.float64]
 OTHERS = "(all others)"

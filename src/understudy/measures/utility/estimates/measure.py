@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.comparison import Comparison
+from understudy.data.schema import near
 from understudy.errors import OptionError
-from understudy.findings import Card, Finding, Part, TableOfNumbers, around, described
+from understudy.judging.comparison import Comparison
+from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, around, described
 from understudy.measures.pictures import K
 from understudy.measures.utility.estimates.agreement import (
     overlaps,
@@ -20,7 +21,6 @@ from understudy.measures.utility.estimates.choice import choose
 from understudy.measures.utility.estimates.contrast import Contrast, contrast
 from understudy.measures.utility.estimates.design import FAMILIES, Design, Impossible, design
 from understudy.measures.utility.estimates.formula import Formula, check_formulas
-from understudy.schema import near
 
 AUTO = "auto"
 NAMED = 5

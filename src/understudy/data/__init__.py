@@ -1,0 +1,1 @@
+"""Tables: their schema, how they are read and written, coded, and asked."""

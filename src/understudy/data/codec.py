@@ -1,0 +1,417 @@
+"""Codec and Coded: how a table becomes small integers, and numbers on one common scale.
+
+The codes of a column: 0 is missing, 1 is unseen (a level, a word or a number that the rows the
+codec was fitted on do not have), then the bins of a number or a date in order, then the levels
+of a category (the words, for a number) in order, and last the rest, if levels were lumped.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.data.schema import Column, Schema, Values, same_level
+from understudy.data.tables import Table
+from understudy.errors import OptionError
+
+MISSING = 0
+UNSEEN = 1
+FIRST = 2
+MOST_CODES = 2**16
+FAR = 1000.0
+WHOLE = ("integer", "duration", "time")
+
+Codes = NDArray[np.uint8] | NDArray[np.uint16]
+
+
+class Counted(Protocol):
+    """What a codec is fitted on: anything that knows its quantiles and its levels."""
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+
+    def quantiles(self, name: str, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Quantiles of the finite numbers of a column; empty where there are none."""
+
+    def levels(self, name: str) -> Mapping[str, int]:
+        """How often each level of a category, each word of a number, stands in a column."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnCodec:
+    """How one column is coded.
+
+    Parameters
+    ----------
+    column : Column
+    edges : array of float
+        Ends of the bins; a bin is open on the left and closed on the right, the first closed
+        on both sides. Empty for a category.
+    heights : array of float
+        The share of numbers at or below each edge, which gives the common scale.
+    levels : tuple of str
+        The levels (words) that have a code of their own.
+    rest : mapping of str to int
+        The levels that share the last code, with their counts.
+    """
+
+    column: Column
+    edges: NDArray[np.float64]
+    heights: NDArray[np.float64]
+    levels: tuple[str, ...]
+    rest: Mapping[str, int] = field(default_factory=dict)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, ColumnCodec)
+            and self._hash == other._hash
+            and self._content == other._content
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_hash"}
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._content)  # of texts, it is another in every process
+
+    @property
+    def _content(self) -> tuple[object, ...]:
+        ends = (*self.edges.tolist(), *self.heights.tolist())
+        return self.column, ends, self.levels, tuple(self.rest.items())
+
+    @property
+    def bins(self) -> int:
+        """The number of bins."""
+        return 0 if not len(self.edges) else max(1, len(self.edges) - 1)
+
+    @property
+    def size(self) -> int:
+        """The number of codes, missing and unseen included."""
+        return FIRST + self.bins + len(self.levels) + bool(self.rest)
+
+    def bin_name(self, number: int) -> str:
+        """Name a bin by its ends, as the column writes its values."""
+        low, high = self.edges[number], self.edges[min(number + 1, len(self.edges) - 1)]
+        ends = pl.Series([low, high], dtype=pl.Float64)
+        if self.column.kind == "date":
+            first, last = _write_dates(ends, pl.Series([None, None], dtype=pl.String), self.column)
+        else:
+            first, last = (f"{end:.6g}" for end in ends)
+        if first == last:
+            return str(first)
+        return f"{'[' if number == 0 else '('}{first}, {last}]"
+
+    def encode(self, values: Values) -> NDArray[np.uint16]:
+        """Code the values of a column."""
+        codes = self._encode_labels(values.labels)
+        if values.numbers is None:
+            return codes
+        present = ~np.isnan(values.numbers)
+        if self.bins:
+            codes[present] = self._encode_numbers(values.numbers[present])
+        else:
+            codes[present] = UNSEEN
+        return codes
+
+    def _encode_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.uint16]:
+        inner = self.edges[1:-1]
+        codes = (np.searchsorted(inner, numbers, side="left") + FIRST).astype(np.uint16)
+        codes[(numbers < self.edges[0]) | (numbers > self.edges[-1])] = UNSEEN
+        return codes
+
+    def _encode_labels(self, labels: pl.Series) -> NDArray[np.uint16]:
+        known = [*self.levels, *self.rest]
+        if labels.null_count() == len(labels):
+            return np.full(len(labels), MISSING, np.uint16)
+        codes = _look_up(labels, known, self._label_codes)
+        lost = codes == UNSEEN
+        if lost.any() and not self.column.is_numeric:
+            codes[lost] = _look_up(
+                same_level(labels.filter(lost), known), list(self._aliases), self._aliases.values()
+            )
+        return codes
+
+    @cached_property
+    def _aliases(self) -> dict[str, int]:
+        """The levels as any storage would write them: ``1.0`` in text is 1 among integers."""
+        known = pl.Series([*self.levels, *self.rest], dtype=pl.String)
+        plain = same_level(known, known.to_list()).to_list()
+        return dict(zip(reversed(plain), reversed(self._label_codes), strict=True))
+
+    @cached_property
+    def _label_codes(self) -> list[int]:
+        start = FIRST + self.bins
+        own = range(start, start + len(self.levels))
+        return [*own, *[start + len(self.levels)] * len(self.rest)]
+
+    def scale(self, numbers: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Put numbers on the common scale: their rank among the fitted rows, from 0 to 1."""
+        if not len(self.edges):
+            return np.full(len(numbers), np.nan, np.float32)
+        made = np.interp(numbers, self.edges, self.heights).astype(np.float32)
+        made[np.isnan(numbers)] = np.nan
+        return made
+
+    def decode(self, codes: Codes, rng: np.random.Generator) -> pl.Series:
+        """Turn codes into values: levels exactly, numbers anywhere within their bin."""
+        texts = pl.Series(self.levels, dtype=pl.String)
+        position = codes.astype(np.int64) - FIRST - self.bins
+        is_level = (position >= 0) & (position < len(self.levels))
+        words = texts.gather(
+            pl.Series(np.where(is_level, position, -1)).set(pl.Series(~is_level), None)
+        )
+        if self.rest:
+            lumped = position == len(self.levels)
+            weights = np.array(list(self.rest.values()), float)
+            places = rng.choice(len(weights), size=int(lumped.sum()), p=weights / weights.sum())
+            rest = pl.Series(list(self.rest), dtype=pl.String)  # numpy would cut NULs off
+            words = words.scatter(np.flatnonzero(lumped), rest.gather(places))
+        numbers = None
+        if self.bins:
+            is_bin = (codes >= FIRST) & (codes < FIRST + self.bins)
+            numbers = np.full(len(codes), np.nan)
+            numbers[is_bin] = self._within(codes[is_bin].astype(np.int64) - FIRST, rng)
+        return write_values(Values(numbers, words), self.column)
+
+    def _within(self, bins: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+        low = self.edges[bins]
+        high = self.edges[np.minimum(bins + 1, len(self.edges) - 1)]
+        step = self.column.step
+        share = rng.random(len(bins))
+        if step is None:
+            made, others = high - share * (high - low), [high]
+        else:
+            first = np.where(bins == 0, np.ceil(low / step - 1e-9), np.floor(low / step + 1e-9) + 1)
+            last = np.maximum(np.floor(high / step + 1e-9), first)
+            made = on_grid(first + np.floor(share * (last - first + 1)), step)
+            others = [on_grid(first, step), on_grid(first - 1, step), high]
+        for other in others:
+            outside = self._encode_numbers(made) != bins + FIRST
+            made = np.where(outside, other, made)
+        return made
+
+
+def on_grid(whole: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    """Give the numbers that are so many steps from 0, as they are written."""
+    return whole / round(1 / step) if step < 1 else whole * step
+
+
+def _look_up(texts: pl.Series, known: Sequence[str], codes: Iterable[int]) -> NDArray[np.uint16]:
+    found = texts.replace_strict(
+        pl.Series(known, dtype=pl.String),
+        pl.Series(list(codes), dtype=pl.UInt16),
+        default=pl.lit(UNSEEN, dtype=pl.UInt16),
+        return_dtype=pl.UInt16,
+    )
+    made: NDArray[np.uint16] = np.array(found.fill_null(UNSEEN).to_numpy(), np.uint16)
+    made[texts.is_null().to_numpy()] = MISSING
+    return made
+
+
+@dataclass(frozen=True)
+class Codec:
+    """How the columns of a table are coded; fitted once, applied to all tables.
+
+    Examples
+    --------
+    >>> from understudy.data.memory import MemorySource
+    >>> table = Table.of(pl.DataFrame({"sex": ["f", None, "m"], "age": [31.5, 44.0, 19.0]}))
+    >>> coded = Codec.fit(MemorySource(table), bins=2).encode(table)
+    >>> coded.codes.tolist()
+    [[2, 2], [0, 3], [3, 2]]
+    """
+
+    columns: tuple[ColumnCodec, ...]
+
+    @classmethod
+    def fit(
+        cls,
+        rows: Counted,
+        names: Iterable[str] | None = None,
+        *,
+        bins: int = 100,
+        levels: int | None = None,
+    ) -> "Codec":
+        """Fit on stated rows: at most ``bins`` quantile bins, the ``levels`` most frequent levels.
+
+        Numbers and dates are cut at the quantiles of the rows given, equal cuts merged.
+        With ``levels``, the rest of the levels share one code; without, none is lumped.
+        """
+        if bins < 1 or (levels is not None and levels < 1):
+            raise OptionError(f"bins = {bins}, levels = {levels}", hint="use at least 1")
+        names = rows.schema.modelled if names is None else tuple(names)
+        return cls(tuple(_fit_column(rows, rows.schema[n], bins, levels) for n in names))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns coded."""
+        return tuple(c.column.name for c in self.columns)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of codes of each column."""
+        return tuple(c.size for c in self.columns)
+
+    def __getitem__(self, name: str) -> ColumnCodec:
+        return self.columns[self.names.index(name)]
+
+    def encode(self, table: Table, *, scaled: bool = False) -> "Coded":
+        """Code a table; with ``scaled``, also put its numbers on the common scale."""
+        dtype = np.uint8 if max(self.sizes, default=0) <= 256 else np.uint16
+        codes = np.empty((table.height, len(self.columns)), dtype, order="F")
+        numeric = [c for c in self.columns if c.column.is_numeric]
+        numbers = np.empty((table.height, len(numeric) if scaled else 0), np.float32, order="F")
+        for position, coder in enumerate(self.columns):
+            values = table.values(coder.column.name)
+            codes[:, position] = coder.encode(values)
+            if scaled and values.numbers is not None:
+                numbers[:, numeric.index(coder)] = coder.scale(values.numbers)
+        return Coded(self, codes, numbers)
+
+    def decode(self, codes: Codes, rng: np.random.Generator) -> pl.DataFrame:
+        """Turn codes back into values."""
+        return pl.DataFrame(
+            {c.column.name: c.decode(codes[:, i], rng) for i, c in enumerate(self.columns)}
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A table as codes, one column each, and the numbers beside them on one common scale."""
+
+    codec: Codec
+    codes: Codes
+    numbers: NDArray[np.float32]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Coded) and (
+            self.codec == other.codec
+            and np.array_equal(self.codes, other.codes)
+            and np.array_equal(self.numbers, other.numbers, equal_nan=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def column(self, name: str) -> Codes:
+        """The codes of one column."""
+        return self.codes[:, self.codec.names.index(name)]
+
+    def points(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Give the rows for the mixed distance, and which columns are categories.
+
+        Numbers are on the common scale, categories are their codes. A missing value and a word
+        in a column of numbers are numbers far from all others.
+        """
+        made = self.codes.astype(np.float32)
+        is_category = np.array([not c.column.is_numeric for c in self.codec.columns])
+        for place, position in enumerate(np.flatnonzero(~is_category)):
+            numbers, codes = self.numbers[:, place], self.codes[:, position]
+            far = np.where(codes == MISSING, np.float32(-FAR), codes + np.float32(FAR))
+            made[:, position] = np.where(np.isnan(numbers), far, numbers)
+        return made, is_category
+
+
+def _fit_column(rows: Counted, column: Column, bins: int, most: int | None) -> ColumnCodec:
+    counts = rows.levels(column.name)
+    levels = list(dict.fromkeys([*(v for v in column.levels if v in counts), *sorted(counts)]))
+    edges = heights = np.empty(0)
+    if column.is_numeric:
+        edges, heights = _edges(rows, column.name, bins)
+    room = MOST_CODES - FIRST - len(edges) - 1
+    keep = min(most or room, room)
+    rest: dict[str, int] = {}
+    if len(levels) > keep:
+        by_count = sorted(levels, key=lambda level: (-counts[level], level))
+        rest = {level: counts[level] for level in by_count[keep:]}
+        levels = [level for level in levels if level not in rest]
+    return ColumnCodec(column, edges, heights, tuple(levels), rest)
+
+
+def _edges(rows: Counted, name: str, bins: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    probabilities = np.linspace(0, 1, bins + 1)
+    cuts = rows.quantiles(name, probabilities)
+    if not len(cuts):
+        return np.empty(0), np.empty(0)
+    edges, where = np.unique(cuts, return_inverse=True)
+    weight = np.bincount(where)
+    return edges, np.bincount(where, probabilities) / weight
+
+
+def write_values(values: Values, column: Column) -> pl.Series:
+    """Turn plain values back into a series as the column is stored."""
+    texts, numbers = values.labels, values.numbers
+    if numbers is None:
+        return _write_labels(texts, column)
+    made = pl.Series(numbers, nan_to_null=True)
+    if column.kind == "date":
+        return _write_dates(made, texts, column)
+    infinite = texts.replace_strict(
+        {"inf": np.inf, "-inf": -np.inf}, default=None, return_dtype=pl.Float64
+    )
+    others = texts.is_not_null() & infinite.is_null()
+    if others.any():
+        written = (
+            _whole(made).cast(pl.String) if column.stored == "integer" else made.cast(pl.String)
+        )
+        return pl.select(pl.coalesce(texts, written)).to_series()
+    made = pl.select(pl.coalesce(made, infinite)).to_series()
+    return _write_whole(_whole(made), column) if column.stored in WHOLE else made
+
+
+def _whole(numbers: pl.Series) -> pl.Series:
+    """Turn numbers, as floats or text, into integers; of 128 bits where 64 are too few."""
+    rounded = numbers.round() if numbers.dtype.is_float() else numbers
+    made = rounded.cast(pl.Int64, strict=False)
+    return made if made.null_count() == numbers.null_count() else rounded.cast(pl.Int128)
+
+
+def _write_whole(integers: pl.Series, column: Column) -> pl.Series:
+    if column.stored == "duration":
+        return integers.cast(pl.Duration("us"))
+    if column.stored == "time":
+        return (integers * 1000).cast(pl.Time)
+    return integers
+
+
+def _write_labels(texts: pl.Series, column: Column) -> pl.Series:
+    if column.stored == "boolean":
+        return texts == "true"
+    if column.stored == "float":
+        return texts.cast(pl.Float64)
+    if column.stored == "time":
+        return texts.str.to_time()
+    if column.stored in WHOLE:
+        return _write_whole(_whole(texts), column)
+    if column.stored == "date":
+        return texts.str.to_date()
+    if column.stored == "datetime":
+        return texts.str.to_datetime(time_unit="us", time_zone=column.time_zone)
+    return texts
+
+
+def _write_dates(instants: pl.Series, texts: pl.Series, column: Column) -> pl.Series:
+    moments = instants.round().cast(pl.Int64).cast(pl.Datetime("us"))
+    if column.stored == "date":
+        return moments.cast(pl.Date)
+    if column.stored == "datetime":
+        if column.time_zone is None:
+            return moments
+        return moments.dt.replace_time_zone("UTC").dt.convert_time_zone(column.time_zone)
+    form = (column.format or "%Y-%m-%d").replace(
+        "%.f", "%.6f" if column.unit == "microsecond" else ""
+    )
+    if form.endswith("%:z"):
+        moments = moments.dt.replace_time_zone("UTC")
+    return pl.select(pl.coalesce(texts, moments.dt.strftime(form))).to_series()

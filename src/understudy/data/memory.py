@@ -1,0 +1,202 @@
+"""Tables in memory."""
+
+import dataclasses
+import hashlib
+import hmac
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.data.codec import Codec, Coded
+from understudy.data.schema import Schema, labels, near, same_level
+from understudy.data.source import Moments
+from understudy.data.tables import Condition, Table, free_name
+from understudy.errors import DataError
+
+if TYPE_CHECKING:
+    from understudy.kernels.neighbors import HammingNeighbors
+
+
+@dataclass(frozen=True)
+class MemorySource:
+    """A table in memory; weights say how often each row counts (in a resample)."""
+
+    table: Table
+    weights: NDArray[np.float64] | None = None
+    _kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self.table.schema
+
+    @property
+    def height(self) -> int:
+        """The number of rows."""
+        return self.table.height
+
+    def quantiles(self, name: str, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Quantiles of a column's numbers."""
+        return _quantiles(self.numbers(name), probabilities)
+
+    def levels(self, name: str) -> Mapping[str, int]:
+        """Count the levels of a column."""
+        if ("levels", name) not in self._kept:
+            found = self.table.values(name).labels.drop_nulls().alias("level").value_counts()
+            self._kept["levels", name] = dict(sorted(found.iter_rows()))
+        made: Mapping[str, int] = self._kept["levels", name]
+        return made
+
+    def moments(self, name: str) -> Moments | None:
+        """Give the moments of a column's numbers; a category has them if its levels are numbers."""
+        if ("present", name) not in self._kept:
+            numbers = self.numbers(name)
+            rows = np.flatnonzero(~np.isnan(numbers))
+            self._kept["present", name] = rows, numbers[rows]
+        rows, numbers = self._kept["present", name]
+        weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
+        count = float(weights.sum())
+        if count == 0:
+            return None
+        mean = float(weights @ numbers / count)
+        apart = numbers - mean
+        return Moments(count, mean, float(weights @ (apart * apart) / count) ** 0.5)
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """Give a column's numbers, nan where there is none."""
+        values = self.table.values(name)
+        if values.numbers is not None:
+            return values.numbers
+        parsed = values.labels.str.strip_chars().cast(pl.Float64, strict=False)
+        made: NDArray[np.float64] = parsed.fill_null(float("nan")).to_numpy()
+        return np.where(np.isfinite(made), made, np.nan)
+
+    def coded(self, codec: Codec, *, scaled: bool = False) -> Coded:
+        """Code the table, once for each codec."""
+        key = ("coded", codec, scaled)
+        if key not in self._kept:
+            self._kept[key] = codec.encode(self.table, scaled=scaled)
+        made: Coded = self._kept[key]
+        return made
+
+    def pooled(self, other: "MemorySource") -> "_Pooled":
+        """Give the rows of this and another table together."""
+        return _Pooled(self, other)
+
+    def labels(self, name: str) -> pl.Series:
+        """Give a column as text."""
+        if name not in self.table.frame.columns:
+            hint = near(name, self.table.frame.columns)
+            raise DataError(f"{self.table.name}: there is no column '{name}'", hint=hint)
+        return labels(self.table.frame[name])
+
+    def counts(self, names: Sequence[str], codec: Codec) -> NDArray[np.float64]:
+        """Count the combinations of these columns' codes."""
+        coded = self.coded(codec)
+        sizes = [codec[name].size for name in names]
+        key = np.zeros(self.height, np.int64)
+        for name, size in zip(names, sizes, strict=True):
+            key = key * size + coded.column(name)
+        cells = int(np.prod(sizes))
+        return np.bincount(key, self.weights, minlength=cells).reshape(sizes).astype(float)
+
+    def copies(self, rows: pl.DataFrame) -> NDArray[np.int64]:
+        """Count the rows equal to each of those given."""
+        if "rows" not in self._kept:
+            self._kept["rows"] = self.rows()
+        count = free_name("copies", rows.columns)
+        own = self._kept["rows"].group_by(rows.columns).len(count)
+        joined = rows.join(
+            own, on=rows.columns, how="left", nulls_equal=True, maintain_order="left"
+        )
+        made: NDArray[np.int64] = joined[count].fill_null(0).cast(pl.Int64).to_numpy()
+        return made
+
+    def nearest(self, queries: Coded, *, cap: int = 20) -> "HammingNeighbors":
+        """Compare each query with every row."""
+        from understudy.kernels.neighbors import hamming_neighbors
+
+        return hamming_neighbors(queries.codes, self.coded(queries.codec).codes, cap=cap)
+
+    def rows(
+        self, limit: int | None = None, stream: np.random.Generator | None = None
+    ) -> pl.DataFrame:
+        """Give rows as plain values: one text or number for one value, however it is stored."""
+        frame = pl.DataFrame({name: _plain(self.table, name) for name in self.schema.modelled})
+        if limit is None or limit >= frame.height:
+            return frame
+        if stream is None:
+            raise ValueError("a limit needs a random stream")
+        return frame[np.sort(stream.choice(frame.height, limit, replace=False))]
+
+    def resample(self, stream: np.random.Generator) -> "MemorySource":
+        """Draw rows with replacement, kept as a weight for each row."""
+        drawn = stream.integers(0, self.height, self.height)
+        weights = np.bincount(drawn, minlength=self.height).astype(float)
+        return MemorySource(self.table, weights, self._kept)
+
+    def meets(self, condition: Condition) -> NDArray[np.bool_]:
+        """Say for each row whether it meets a condition."""
+        return condition.mask(self.table)
+
+    def where(self, name: str, level: str) -> "MemorySource":
+        """Keep the rows that have this level of a column."""
+        kept = self.table.frame.filter(self.table.values(name).labels == level)
+        return MemorySource(dataclasses.replace(self.table, frame=kept))
+
+    def digest(self, key: bytes) -> str:
+        """Give a keyed hash of the values: without the key, a guessed table cannot be confirmed."""
+        keyed = hmac.new(key, digestmod=hashlib.sha256)
+        for chunk in self.rows().iter_slices(100_000):
+            keyed.update(chunk.write_csv().encode())
+        return keyed.hexdigest()
+
+
+@dataclass(frozen=True)
+class _Pooled:
+    """Two tables as one, as far as a codec needs it."""
+
+    first: MemorySource
+    second: MemorySource
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self.first.schema
+
+    def quantiles(self, name: str, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Quantiles of the numbers of both."""
+        numbers = np.concatenate([self.first.numbers(name), self.second.numbers(name)])
+        return _quantiles(numbers, probabilities)
+
+    def levels(self, name: str) -> Mapping[str, int]:
+        """Count the levels of both."""
+        return dict(Counter(self.first.levels(name)) + Counter(self.second.levels(name)))
+
+
+def _quantiles(
+    numbers: NDArray[np.float64], probabilities: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    present = numbers[~np.isnan(numbers)]
+    if not len(present):
+        return np.empty(0)
+    made: NDArray[np.float64] = np.quantile(present, probabilities, overwrite_input=True)
+    return made
+
+
+def _plain(table: Table, name: str) -> pl.Series:
+    """Write the values of a column so that equal ones are equal in any storage."""
+    column = table.schema[name]
+    series = table.frame[name]
+    if column.is_numeric and series.dtype.is_integer():
+        return series.cast(pl.String)
+    values = table.values(name)
+    if values.numbers is None:
+        return same_level(values.labels, column.levels).alias(name)
+    text = labels(pl.Series(values.numbers, nan_to_null=True))
+    return pl.select(pl.coalesce(text, values.labels)).to_series().alias(name)

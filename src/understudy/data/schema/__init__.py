@@ -1,0 +1,32 @@
+"""What a table is made of: columns, kinds, and where each fact comes from."""
+
+from understudy.data.schema.columns import Column, Kind, Schema, Stored, near
+from understudy.data.schema.inference import infer, learn_again
+from understudy.data.schema.toml import dumps, loads, read
+from understudy.data.schema.values import (
+    Values,
+    beyond_years,
+    labels,
+    read_values,
+    same_level,
+    same_number,
+)
+
+__all__ = [
+    "Column",
+    "Kind",
+    "Schema",
+    "Stored",
+    "Values",
+    "beyond_years",
+    "dumps",
+    "infer",
+    "labels",
+    "learn_again",
+    "loads",
+    "near",
+    "read",
+    "read_values",
+    "same_level",
+    "same_number",
+]

@@ -1,0 +1,48 @@
+"""Tables: read, write, convert, split."""
+
+from understudy.data.tables.conditions import Condition
+from understudy.data.tables.digests import RowDigest, digest_file
+from understudy.data.tables.files import FORMATS, format_of, read_file
+from understudy.data.tables.formulas import without_formulas
+from understudy.data.tables.frames import Taken, free_name, take_in, typed_by_rows
+from understudy.data.tables.markers import Marker, believed_marker, read_marker, sidecar
+from understudy.data.tables.output import (
+    WholeFiles,
+    check_writable,
+    whole_file,
+    write_batches,
+    write_file,
+    write_text,
+)
+from understudy.data.tables.splitting import holdout_rows, split
+from understudy.data.tables.table import Table, names_of
+from understudy.jobs.locks import OWNER
+
+__all__ = [
+    "FORMATS",
+    "OWNER",
+    "Condition",
+    "Marker",
+    "RowDigest",
+    "Table",
+    "Taken",
+    "WholeFiles",
+    "believed_marker",
+    "check_writable",
+    "digest_file",
+    "format_of",
+    "free_name",
+    "holdout_rows",
+    "names_of",
+    "read_file",
+    "read_marker",
+    "sidecar",
+    "split",
+    "take_in",
+    "typed_by_rows",
+    "whole_file",
+    "without_formulas",
+    "write_batches",
+    "write_file",
+    "write_text",
+]

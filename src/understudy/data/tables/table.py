@@ -1,0 +1,124 @@
+"""Table: a polars frame and its schema."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from understudy.data.schema import Schema, Values, infer, near, read, read_values
+from understudy.data.tables.frames import GiveBack, Taken, as_it_is, take_in
+from understudy.errors import DataError
+
+CASTS = {"integer": pl.Int64, "float": pl.Float64}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frame, what its columns are, what to call it, and how to give its kind back.
+
+    Examples
+    --------
+    >>> table = Table.of(pl.DataFrame({"sex": ["f", "m", "f"], "age": [31, 44, 19]}))
+    >>> table.height, table.schema.names
+    (3, ('sex', 'age'))
+    """
+
+    frame: pl.DataFrame
+    schema: Schema
+    name: str = "table"
+    give_back: GiveBack = as_it_is
+    give_plain: GiveBack = as_it_is
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        schema: Schema | str | Path | None = None,
+        *,
+        name: str = "table",
+        alone: bool = False,
+    ) -> "Table":
+        """Make a table of a path or a frame; without a schema, infer it.
+
+        ``alone`` reads every line of a text file by itself, as epsilon demands: no row decides
+        what becomes of another, and none is refused.
+        """
+        if isinstance(data, Table):
+            return data
+        if isinstance(schema, str | Path):
+            schema = read(Path(schema))
+        taken = take_in(data, name, (schema or Schema(())) if alone else None)
+        if schema is None:
+            schema = infer(taken.frame)
+        else:
+            _fits(taken, schema)
+        frame = _conform(taken, schema, as_text=alone)
+        return cls(frame, schema, taken.name, taken.give_back, taken.give_plain)
+
+    def __post_init__(self) -> None:
+        if not self.schema.modelled:
+            raise DataError(
+                f"{self.name}: only identifiers and free text, nothing to work on",
+                hint="declare the kind of a column in a schema file (understudy schema FILE)",
+            )
+
+    @property
+    def height(self) -> int:
+        """The number of rows."""
+        return self.frame.height
+
+    @cached_property
+    def modelled(self) -> pl.DataFrame:
+        """The columns that synthesis and assessment take in."""
+        return self.frame.select(self.schema.modelled)
+
+    def values(self, name: str) -> Values:
+        """Read a column by its kind."""
+        return read_values(self.frame[name], self.schema[name])
+
+    def with_rows(self) -> "Table":
+        """Insist on at least one row."""
+        if not self.height:
+            raise DataError(f"{self.name}: the table has no rows", hint="give a table with rows")
+        return self
+
+
+def _fits(taken: Taken, schema: Schema) -> None:
+    """Check that a frame has the columns of a schema; only those left out may be absent."""
+    columns = set(taken.frame.columns)
+    for name in schema.modelled:
+        if name not in columns:
+            raise DataError(
+                f"{taken.name}: the column '{name}' is missing",
+                hint=near(name, taken.frame.columns),
+            )
+    for name in taken.frame.columns:
+        if name not in schema:
+            raise DataError(
+                f"{taken.name}: the column '{name}' is not in the training table or its schema",
+                hint=near(name, schema.names),
+            )
+
+
+def _conform(taken: Taken, schema: Schema, *, as_text: bool) -> pl.DataFrame:
+    """Order the columns as the schema does, and type the text of files where nothing is lost."""
+    frame = taken.frame.select(n for n in schema.names if n in taken.frame.columns)
+    if not taken.is_text_file or as_text:
+        return frame
+    return frame.with_columns(typed(frame[c.name], c.stored) for c in schema if c.name in frame)
+
+
+def typed(series: pl.Series, stored: str) -> pl.Series:
+    """Turn text into the type it stands for, unless a value would be lost."""
+    if series.dtype != pl.String or stored not in CASTS:
+        return series
+    made = series.str.strip_chars().cast(CASTS[stored], strict=False)
+    return made if made.null_count() == series.null_count() else series
+
+
+def names_of(names: Iterable[str], schema: Schema) -> tuple[str, ...]:
+    """Check column names against a schema and give them back as a tuple."""
+    return tuple(schema[name].name for name in names)

@@ -1,0 +1,1 @@
+"""From scores to findings: what is compared, and how a number is judged."""

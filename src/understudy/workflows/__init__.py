@@ -1,0 +1,1 @@
+"""What people ask for: assess, compare, attack, calibrate, release, verify and advise."""

@@ -1,0 +1,312 @@
+"""Propose what an attacker may know (keys) and what must not be learnt (sensitive columns).
+
+Which columns others know about a person is a question about the world. The table answers a part of
+it: how few values single a person out. Names answer another, as far as they are telling.
+"""
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.data.memory import MemorySource
+from understudy.data.schema import Column
+from understudy.data.tables import Table
+from understudy.errors import OptionError
+
+AUTO, ALL = "auto", "all"
+MOST_KEYS = 5
+LARGEST_SET = 4
+BEAM = 8
+SHOWN = 5
+ENOUGH = 0.5
+TOO_FINE = 0.1
+FEW_VALUES = 100
+BUDGET = 10.0
+
+Ints = NDArray[np.int64]
+Role = Literal["known", "sensitive", "unclear"]
+
+KNOWN = {
+    "age or a date of life": "age agep birth dob born year yob ymarr mmarr",
+    "sex": "sex gender",
+    "where a person lives or comes from": "region state county city town zip zipcode postcode "
+    "postal plz place placesize village district municipality address area puma country native "
+    "nationality citizenship citizen residence urban rural",
+    "origin": "race ethnic ethnicity hispanic rac hisp",
+    "family": "marital married msp spouse relationship household hh hhsize family children kids "
+    "child siblings noc npf",
+    "schooling": "education edu school degree eduspec",
+    "work": "occupation job profession socprof industry indp workclass employer employment "
+    "employed sector rank",
+    "a date": "date day visit admission discharge",
+    "language": "language englang lang",
+}
+SENSITIVE = {
+    "money": "income wage salary earning pay wealth charge cost bill expense debt loan credit "
+    "balance capital rent tax pincp price purchase purchased savings default",
+    "health": "disease diagnosis illness health medical medication drug treatment therapy hiv "
+    "cancer depress depression disability disabled pregnant pregnancies glucose insulin blood "
+    "bloodpressure bmi bp cholesterol skin outcome symptom surgery diabetes stroke anxiety workab",
+    "habits": "smoke smoker smoking tobacco nociga alcohol alcabuse alcsol gambling",
+    "beliefs": "religion politics political vote party union faith belief trust",
+    "personal life": "orientation sexual partner partners friend nofriend violence",
+    "the law": "crime criminal convict conviction arrest offence offense prison fraud",
+}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One column: how far it singles persons out, and what its name and shape suggest."""
+
+    name: str
+    kind: str
+    values: int
+    unique: float
+    role: Role
+    why: str
+
+
+@dataclass(frozen=True)
+class KeySet:
+    """A set of columns and the share of records that are alone with their values of it."""
+
+    names: tuple[str, ...]
+    unique: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is proposed, and why.
+
+    ``looked`` is the number of sets that were counted; ``complete`` is false if time ran out.
+    """
+
+    rows: int
+    columns: tuple[Judged, ...]
+    sets: tuple[KeySet, ...]
+    keys: tuple[str, ...]
+    keys_unique: float
+    sensitive: tuple[str, ...]
+    looked: int
+    complete: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "version": 1,
+            "rows": self.rows,
+            "columns": [vars(column) for column in self.columns],
+            "sets": [{"names": list(s.names), "unique": s.unique} for s in self.sets],
+            "keys": list(self.keys),
+            "keys_unique": self.keys_unique,
+            "sensitive": list(self.sensitive),
+            "looked": self.looked,
+            "complete": self.complete,
+        }
+
+
+def advise(
+    data: Any, *, schema: Any = None, sensitive: Sequence[str] = (), budget: float = BUDGET
+) -> Advice:
+    """Rank columns and small sets of columns by how many records they single out.
+
+    Every share is counted on all rows. The search for sets is greedy: all pairs, then the best few
+    sets of each size with one more column, as far as the budget of seconds goes. Columns that a
+    person named ``sensitive`` are never proposed as keys.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"sex": ["f", "m"] * 20, "age": list(range(20, 40)) * 2,
+    ...                        "region": ["n", "n", "s", "s"] * 10, "income": [1, 2, 3, 4] * 10})
+    >>> found = advise(people)
+    >>> found.keys, found.sensitive
+    (('age',), ('income',))
+    """
+    if not (np.isfinite(budget) and budget > 0):
+        raise OptionError(f"budget = {budget}", hint="give a number of seconds above 0")
+    table = Table.of(data, schema, name="training table").with_rows()
+    search = _Search(table, time.perf_counter() + budget)
+    judged = tuple(
+        sorted(
+            (_judge(table.schema[n], codes, n in sensitive) for n, codes in search.codes.items()),
+            key=lambda column: -column.unique,
+        )
+    )
+    chosen = search.keys(judged)
+    found = search.sets()
+    roles = {column.name: column.role for column in judged}
+    in_order = [name for name in table.schema.modelled if name in roles]
+    return Advice(
+        table.height,
+        judged,
+        found,
+        tuple(name for name in in_order if name in chosen.names),
+        chosen.unique,
+        tuple(name for name in in_order if roles[name] == "sensitive"),
+        search.looked,
+        search.complete,
+    )
+
+
+def _judge(column: Column, codes: Ints, declared: bool) -> Judged:
+    counts = np.bincount(codes)
+    counts = counts[counts > 0]
+    role, why = _role(column, len(counts))
+    if declared:
+        role, why = "sensitive", "declared"
+    unique = float((counts == 1).sum() / len(codes))
+    return Judged(column.name, column.kind, len(counts), unique, role, why)
+
+
+def _role(column: Column, values: int) -> tuple[Role, str]:
+    """Say what a name suggests; where it says nothing, what the shape does."""
+    for subject, words in SENSITIVE.items():
+        if _named(column.name, words.split()):
+            return "sensitive", f"the name suggests {subject}"
+    for subject, words in KNOWN.items():
+        if _named(column.name, words.split()):
+            return "known", f"the name suggests {subject}, which others often know"
+    if column.kind == "date":
+        return "known", "a date, which others often know"
+    if column.kind == "number" and values > FEW_VALUES:
+        return "unclear", "a number of many values, which others seldom know exactly"
+    return "unclear", "neither name nor shape says who knows it"
+
+
+def _named(name: str, words: Iterable[str]) -> bool:
+    """Tell whether a part of a name is one of the words, in the singular or the plural.
+
+    Examples
+    --------
+    >>> _named("maritalStatus", ["marital"]), _named("wages", ["wage"]), _named("agent", ["age"])
+    (True, True, False)
+    """
+    parts = [*re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name), name]
+    forms = {part.lower().rstrip("s") for part in parts} | {part.lower() for part in parts}
+    return any(word in forms or word.rstrip("s") in forms for word in words)
+
+
+class _Search:
+    """Count how many records columns single out, until the time is up."""
+
+    def __init__(self, table: Table, until: float) -> None:
+        rows = MemorySource(table).rows()
+        codes = {name: _dense(rows[name].rank("dense").fill_null(0)) for name in rows.columns}
+        differ = {name: c for name, c in codes.items() if np.ptp(c)}
+        self.codes = dict(sorted(differ.items(), key=lambda item: -int(item[1].max())))
+        self.until, self.looked, self.complete = until, 0, True
+
+    def joined(self, known: Ints | None, name: str) -> Ints:
+        """Number the combinations of what is numbered already with one more column."""
+        added = self.codes[name]
+        return added if known is None else known * (int(added.max()) + 1) + added
+
+    def look(self, codes: Ints) -> tuple[float, int]:
+        """Count the share of records that are alone with their number, and the numbers."""
+        self.looked += 1
+        counts = np.unique(codes, return_counts=True)[1]
+        return float((counts == 1).sum() / len(codes)), len(counts)
+
+    def keys(self, judged: Sequence[Judged]) -> KeySet:
+        """Choose keys: of what others may know, one more while it singles out more persons.
+
+        A column that singles out many by itself is too fine to be matched exactly: it is a key
+        only where there is no other.
+        """
+        known = [c for c in judged if c.role == "known"]
+        pool = [c.name for c in known if c.unique <= TOO_FINE] or [c.name for c in known]
+        if not pool:
+            unclear = [c for c in judged if c.role == "unclear"]
+            pool = [c.name for c in unclear if c.values <= FEW_VALUES] or [c.name for c in unclear]
+        chosen, codes, reached = KeySet((), 0.0), None, (0.0, 1)
+        while pool and len(chosen.names) < MOST_KEYS and chosen.unique < ENOUGH:
+            found: dict[str, tuple[float, int]] = {}
+            for name in pool:
+                # the first column of the pool is the best by itself, so that one is always found
+                if (found or chosen.names) and time.perf_counter() > self.until:
+                    self.complete = False
+                    break
+                found[name] = self.look(self.joined(codes, name))
+            if chosen.names and not self.complete:
+                break
+            best = max(found, key=found.__getitem__)
+            if found[best] <= reached:
+                break
+            reached = found[best]
+            chosen = KeySet((*chosen.names, best), reached[0])
+            codes = _dense(self.joined(codes, best))
+            pool.remove(best)
+        return chosen
+
+    def sets(self) -> tuple[KeySet, ...]:
+        """Find small sets that single out many records: the best few of each size."""
+        best: list[KeySet] = []
+        grown: dict[tuple[str, ...], Ints] = {(n,): codes for n, codes in self.codes.items()}
+        for size in range(2, LARGEST_SET + 1):
+            found: dict[tuple[str, ...], tuple[float, tuple[str, ...], str]] = {}
+            for names, known in grown.items():
+                for name in self.codes:
+                    wider = tuple(sorted({*names, name}))
+                    if len(wider) < size or wider in found:
+                        continue
+                    if time.perf_counter() > self.until:
+                        self.complete = False
+                        break
+                    found[wider] = self.look(self.joined(known, name))[0], names, name
+            ranked = sorted(found, key=lambda names: (-found[names][0], names))
+            best += [KeySet(names, found[names][0]) for names in ranked[:SHOWN]]
+            if not ranked or not self.complete or found[ranked[0]][0] == 1:
+                break
+            parents = {names: found[names][1:] for names in ranked[:BEAM]}
+            grown = {n: _dense(self.joined(grown[p], added)) for n, (p, added) in parents.items()}
+        return tuple(best)
+
+
+def _dense(codes: Any) -> Ints:
+    return np.unique(np.asarray(codes, np.int64), return_inverse=True)[1]
+
+
+def resolve(
+    table: Table, keys: Sequence[str] | str, sensitive: Sequence[str] | str
+) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
+    """Turn the words ``auto`` (keys) and ``all`` (sensitive) into names; say what they became.
+
+    A column of that name is meant, if there is one.
+    """
+    named = {"keys": as_names(keys), "sensitive": as_names(sensitive)}
+    said = []
+    modelled = table.schema.modelled
+    if named["keys"] == (AUTO,) and AUTO not in modelled:
+        chosen = advise(table, sensitive=named["sensitive"]).keys
+        if not chosen:
+            raise OptionError(
+                "keys: no column could be proposed", hint="name what an attacker may know (--keys)"
+            )
+        named["keys"] = chosen
+        said.append(
+            f"keys = auto: {', '.join(chosen)} (proposed by names and uniqueness: see understudy "
+            "keys)."
+        )
+    if named["sensitive"] == (ALL,) and ALL not in modelled:
+        named["sensitive"] = tuple(
+            name
+            for name in modelled
+            if name not in named["keys"] and table.schema[name].kind != "constant"
+        )
+        if not named["sensitive"]:
+            raise OptionError(
+                "sensitive: all columns are keys", hint="name fewer keys, or a sensitive column"
+            )
+        said.append(f"sensitive = all: {len(named['sensitive'])} columns, all but the keys.")
+    return named["keys"], named["sensitive"], said
+
+
+def as_names(names: Sequence[str] | str) -> tuple[str, ...]:
+    """Take one name, or one of the words, for a list of it."""
+    return (names,) if isinstance(names, str) else tuple(names)

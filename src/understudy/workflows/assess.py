@@ -1,0 +1,255 @@
+"""assess(): run measures over a comparison and keep what they found."""
+
+import dataclasses
+import math
+import secrets
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from understudy.data.tables import Marker, Table, believed_marker
+from understudy.judging.comparison import Comparison, Made, Progress, compare_tables, silent
+from understudy.judging.findings import Finding
+from understudy.judging.multiplicity import several_tests
+from understudy.measures import MEASURES, choose
+from understudy.measures.exchangeability import exchangeability
+from understudy.measures.utility.estimates import as_formulas, check_formulas
+from understudy.synthesizers import synthesizer
+from understudy.workflows.advisor import resolve
+from understudy.workflows.assessment import Assessment
+from understudy.workflows.calibrated import check_fits, read_calibration, with_calibration
+from understudy.workflows.provenance import provenance
+from understudy.workflows.running import Levels, check_options, run, run_by_level, subgroups
+
+
+def assess(
+    train: Any,
+    synthetic: Any,
+    *,
+    holdout: Any = None,
+    keys: Sequence[str] | str = (),
+    sensitive: Sequence[str] | str = (),
+    target: str | None = None,
+    formula: Sequence[str] | str = (),
+    aligned: bool = False,
+    fit: Any = None,
+    by: str | Sequence[str] | None = None,
+    measures: Iterable[str] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    calibration: Any = None,
+    schema: Any = None,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Assessment:
+    """Say how faithful a synthetic table is and what it discloses.
+
+    Parameters
+    ----------
+    train, synthetic, holdout : path or frame
+        The rows the generator saw, its output (a list: replicates of one release), and fresh
+        real rows that it never saw.
+    keys, sensitive, target : names of columns
+        What an attacker knows, what must not be learnt, what is to be predicted. Keys may be
+        "auto" (proposed by the advisor), sensitive columns "all" (all but the keys).
+    formula : str, or several
+        The analyst's own model, such as ``income ~ age + sex``: see ``utility.estimates``.
+    aligned : bool
+        Row i of the synthetic table stands for person i of the training table. Files that
+        understudy marked as such need no word about it.
+    fit : name of a method, Synthesizer or function, optional
+        The generator: what can be measured over refits is (``utility.regression``: ten splits).
+    by : name of a column, or several, optional
+        Measure also the rows of each of their levels by themselves, as parts of the findings.
+    measures : names, prefixes or "all", optional
+        By default all that need no more than the roles given: without keys, none that needs keys.
+    options : mapping, optional
+        Options by name of the measure: ``{"fidelity.hellinger": {"bins": 20}}``.
+    calibration : path or Calibration, optional
+        Of the same columns: shows beside each privacy finding what the measure would notice.
+    schema : Schema or path, optional
+        Declared kinds; inferred from the training table otherwise.
+    seed : int
+        Every measure draws from its own stream, derived from the seed and its name.
+    progress : callable, optional
+        Called with (label, done, total).
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> real = pl.DataFrame({"sex": ["f", "m"] * 50, "age": list(range(20, 70)) * 2})
+    >>> result = assess(real, real, measures=["fidelity.hellinger"])
+    >>> result["fidelity.hellinger"].value
+    0.0
+    """
+    formulas = as_formulas(formula)
+    given = {"keys": keys, "sensitive": sensitive, "target": target, "formula": formulas}
+    chosen = choose(measures, given=[role for role, names in given.items() if names])
+    options = options or {}
+    if progress is not silent:
+        progress = _first_run(progress)
+    check_options(options)
+    real = Table.of(train, schema, name="training table").with_rows()
+    check_formulas(formulas, real.schema.modelled)
+    known, learnt, proposed = resolve(real, keys, sensitive)
+    markers, doubts = markers_of(synthetic)
+    comparison = compare_tables(
+        real,
+        synthetic,
+        holdout,
+        keys=known,
+        sensitive=learnt,
+        target=target,
+        formula=formulas,
+        made=how_made(markers),
+        aligned=aligned,
+        fit=synthesizer(fit, seed=seed) if isinstance(fit, str) else fit,
+        options=options,
+        seed=seed,
+        progress=progress,
+    )
+    noticed = None if calibration is None else read_calibration(calibration)
+    if noticed is not None:
+        check_fits(noticed, comparison)
+    comparison, said = _as_marked(comparison, markers)
+    columns = [by] if isinstance(by, str) else list(by or ())
+    levels = [subgroups(comparison, column) for column in dict.fromkeys(columns)]
+    fresh, checked, spent = check_holdout(comparison)
+    findings, seconds = measure_all(comparison, chosen, fresh=fresh, levels=levels)
+    progress("done", len(chosen), len(chosen))
+    key = secrets.token_bytes(32)
+    told = {**provenance(comparison, key), **_made(markers), **checked}
+    told["seconds"] = {**spent, **seconds}
+    told |= {"fit": fit} if isinstance(fit, str) else {}
+    told |= {"doubts": doubts} if doubts else {}
+    told["notes"] = [*proposed, *doubts, *said, *_beyond(told), *told["notes"]]
+    told["notes"] += filter(None, [several_tests(findings)])
+    if noticed is not None:
+        findings, told["calibration"] = with_calibration(findings, noticed, comparison)
+    if levels:
+        told["by"] = [split.by for split in levels]
+        told["notes"] += [note for split in levels for note in split.notes]
+    return Assessment(tuple(findings), told, key=key)
+
+
+def check_holdout(comparison: Comparison) -> tuple[bool, dict[str, Any], dict[str, float]]:
+    """Ask whether the holdout is fresh; say what the provenance tells of it, and the seconds."""
+    if not comparison.has_holdout:
+        return True, {"warnings": []}, {}
+    start = time.perf_counter()
+    check = exchangeability(comparison)
+    told = {"warnings": list(check.warnings), "exchangeability_p_value": check.p_value}
+    return check.fresh, told, {"exchangeability": round(time.perf_counter() - start, 3)}
+
+
+def measure_all(
+    comparison: Comparison, chosen: Sequence[str], *, fresh: bool, levels: Sequence[Levels] = ()
+) -> tuple[list[Finding], dict[str, float]]:
+    """Run measures on all rows, and on each of the levels; give the findings and the seconds."""
+    findings, seconds = [], {}
+    alone = comparison if fresh else dataclasses.replace(comparison, holdout=None, _kept={})
+    for number, name in enumerate(chosen):
+        comparison.progress(name, number, len(chosen))
+        start = time.perf_counter()
+        card = MEASURES[name].card
+        if not fresh and "holdout" in card.needs:
+            findings.append(card.not_applicable(NOT_FRESH))
+        else:
+            # who stands in training is no control for what training discloses
+            found = run(MEASURES[name], alone if card.family == "privacy" else comparison)
+            for split in levels:
+                found = run_by_level(MEASURES[name], found, split)
+            findings.append(found)
+        seconds[name] = round(time.perf_counter() - start, 3)
+    return findings, seconds
+
+
+def markers_of(synthetic: Any) -> tuple[list[Marker | None], list[str]]:
+    """Read what each synthetic file says about itself, and say what of it is not believed."""
+    files = list(synthetic) if isinstance(synthetic, list | tuple) else [synthetic]
+    told = [believed_marker(f) if isinstance(f, str | Path) else (None, "") for f in files]
+    return [marker for marker, _ in told], [doubt for _, doubt in told if doubt]
+
+
+def how_made(markers: Sequence[Marker | None]) -> Made | None:
+    """Say how a release was made, if every file says the same."""
+    told = {
+        None if m is None else Made(m.method, m.kind != FULLY, m.proper, m.models) for m in markers
+    }
+    return told.pop() if len(told) == 1 else None
+
+
+def _made(markers: Sequence[Marker | None]) -> dict[str, Any]:
+    """Say by which method the release was made and what epsilon it spent, if every file says so.
+
+    Noise that a seed drew is no claim.
+    """
+    known = [marker for marker in markers if marker is not None]
+    if not known or len(known) < len(markers):
+        return {}
+    methods = {marker.method for marker in known}
+    said: dict[str, Any] = {"method": methods.pop()} if len(methods) == 1 else {}
+    if any(marker.seeded or marker.epsilon is None for marker in known):
+        return said
+    return {**said, "epsilon_spent": _spent(known)}
+
+
+def _spent(markers: Sequence[Marker]) -> float:
+    """Add up what releases spent: files made together spent it once, others each."""
+    releases: dict[Marker, dict[int | None, set[str]]] = {}
+    for marker in markers:
+        # beside files stands one marker for all; inside a file, one that tells of no other file
+        alike = marker if marker.files else dataclasses.replace(marker, replicate=None, digests=())
+        made = releases.setdefault(alike, {})
+        made.setdefault(marker.replicate, set()).add("".join(marker.digests))
+    return math.fsum(
+        (marker.epsilon or 0.0) * max(map(len, made.values())) for marker, made in releases.items()
+    )
+
+
+def _beyond(told: Mapping[str, Any]) -> list[str]:
+    """Say of a release under epsilon what its epsilon does not cover."""
+    spent = told.get("epsilon_spent")
+    return [] if spent is None else [BEYOND.format(spent=spent)]
+
+
+def _as_marked(
+    comparison: Comparison, markers: Sequence[Marker | None]
+) -> tuple[Comparison, list[str]]:
+    """Take row i for person i where every file is marked so and its kept columns agree."""
+    marked = [marker for marker in markers if marker is not None and marker.aligned]
+    if comparison.aligned or not marked or len(marked) < len(markers):
+        return comparison, []
+    train = comparison.rows("train")
+    for number, marker in enumerate(marked):
+        kept = [name for name in comparison.names if name not in marker.replaced]
+        release = comparison.replicate(number).rows("synthetic")
+        if not release.select(kept).equals(train.select(kept)):
+            return comparison, [MARKED_ELSEWHERE]
+    return dataclasses.replace(comparison, aligned=True), [MARKED]
+
+
+def _first_run(progress: Progress) -> Progress:
+    """Say on the first run ever that the kernels are being compiled."""
+    from understudy.kernels import compiled_before
+
+    if compiled_before():
+        return progress
+    return lambda label, done, total: progress(f"{label} (first run: compiling)", done, total)
+
+
+FULLY = "fully synthetic"
+MARKED = "synthetic: marked as partially synthetic: row i is taken for person i of training."
+MARKED_ELSEWHERE = (
+    "synthetic: marked as partially synthetic, but the columns that were kept differ from "
+    "training: rows are not taken for persons. Is this the table that it was made from?"
+)
+BEYOND = (
+    "The release claims to have spent epsilon {spent:g}. The numbers here are exact: computed from "
+    "the real table without noise, they lie outside that claim, and whoever sees them learns more "
+    "than epsilon allows (Ganev 2024)."
+)
+NOT_FRESH = (
+    "Holdout rows stand in training, so they are no control: nothing can be told by comparing with "
+    "them. Give real rows that the generator never saw."
+)

@@ -1,0 +1,176 @@
+"""attack(): play a game against a generator and keep what was found."""
+
+import inspect
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin
+
+from understudy.attacks import ATTACKS
+from understudy.attacks.refits import MOST_SECONDS
+from understudy.attacks.setting import BUDGET, Setting, unheard
+from understudy.data.memory import MemorySource
+from understudy.data.schema import near
+from understudy.data.tables import Table
+from understudy.errors import OptionError
+from understudy.judging.comparison import Progress, silent
+from understudy.options import MOST, check_number
+from understudy.synthesizers.generators import generator as as_generator
+from understudy.workflows.assessment import Assessment
+from understudy.workflows.provenance import versions
+
+WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+def attack(
+    game: str,
+    train: Any,
+    generator: Any,
+    *,
+    release: Any = (),
+    schema: Any = None,
+    seed: int = 0,
+    budget: float = BUDGET,
+    refits: int | None = None,
+    workers: int | None = None,
+    limit: float = MOST_SECONDS,
+    journal: str | Path | None = None,
+    version: str = "",
+    options: Mapping[str, Any] | None = None,
+    progress: Progress = silent,
+    tell: Callable[[str], None] = unheard,
+) -> Assessment:
+    """Say what could be learnt from a generator by someone who can run it.
+
+    Parameters
+    ----------
+    game : {"worlds", "membership", "audit"}
+    train : path or frame
+        The real table.
+    generator : name of a method, Synthesizer or function
+        A function is ``fit(table) -> sample(n)``; one that takes a ``seed`` can be repeated.
+    release : path, frame or list of them, optional
+        What was released; without it the attack makes a release of its own.
+    budget, refits : numbers, optional
+        Seconds for refits, and the most refits.
+    workers : int, optional
+        Processes; as many as there are cores if not given.
+    limit : float
+        Seconds after which a single refit is given up.
+    journal : path, optional
+        A file to go on from when the attack was stopped. It is for its owner alone, and of this
+        table, generator, options and version of the program: another is refused.
+    version : str, optional
+        What tells the generator from others in a journal, in place of its code and state; change it
+        whenever the generator changes. Needed where these cannot be told: an open file, a database.
+    options : mapping, optional
+        Options of the attack: ``{"record": 17}``.
+    tell : callable, optional
+        Is given the generator's own words about every refit that failed. They may quote a person's
+        values: the finding, which may be shared, says only of what kind the error was.
+
+    Examples
+    --------
+    >>> attack("chess", None, "cart")
+    Traceback (most recent call last):
+    understudy.errors.OptionError: there is no attack 'chess'
+    hint: ...
+    """
+    name = game if game.startswith("attack.") else f"attack.{game}"
+    if name not in ATTACKS:
+        raise OptionError(f"there is no attack '{game}'", hint=near(game, ATTACKS))
+    _check(name, options or {})
+    given = () if release is None else release
+    real = Table.of(train, schema, name="training table").with_rows()
+    released = tuple(
+        Table.of(table, real.schema, name="release").with_rows()
+        for table in (given if isinstance(given, list | tuple) else [given])
+    )
+    made_by = as_generator(generator, like=train, version=version)
+    if journal is not None:
+        _ = made_by.identity  # before any work is done, and before it changes by being used
+    setting = Setting(
+        made_by,
+        real,
+        released,
+        seed=seed,
+        budget=budget,
+        refits=refits,
+        workers=workers,
+        limit=limit,
+        journal=None if journal is None else Path(journal),
+        progress=progress,
+        tell=tell,
+    )
+    start = time.perf_counter()
+    found = ATTACKS[name](setting, **(options or {}))
+    key = secrets.token_bytes(32)
+    told = {
+        **versions(),
+        "seed": seed,
+        "options": {name: _shareable(options or {})},
+        "generator": setting.generator.name,
+        "generator_options": _told(setting.generator),
+        "train": _described(real, key),
+        "release": [_described(table, key) for table in released],
+        "seconds": {name: round(time.perf_counter() - start, 3)},
+        "warnings": [],
+        "notes": [],
+    }
+    return Assessment((found,), told, key=key)
+
+
+def _check(name: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that the attack does not have, and values of another kind."""
+    parameters = inspect.signature(ATTACKS[name]).parameters.values()
+    known = {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    for option, value in options.items():
+        if option not in known:
+            raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))
+        wanted = known[option].annotation
+        kinds = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
+        if not any(_is(value, kind) for kind in kinds):
+            words = [WORDS.get(kind, "a list of names") for kind in kinds if kind is not NoneType]
+            raise OptionError(
+                f"{name}: {option} = {value!r} is not {' or '.join(words)}",
+                hint=f"the default is {known[option].default}",
+            )
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            check_number(f"{name}: {option}", value, most=MOST)
+
+
+def _is(value: Any, kind: Any) -> bool:
+    """Whether a value is of a kind that options have; whole numbers are numbers too."""
+    if kind is Any:
+        return True
+    if kind in (int, float):
+        taken = int if kind is int else int | float
+        return isinstance(value, taken) and not isinstance(value, bool)
+    if isinstance(kind, type) and get_origin(kind) is None:
+        return isinstance(value, kind)
+    return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+
+
+def _told(generator: Any) -> dict[str, Any]:
+    """Give the options of a method of ours; of a program only its name: the rest may be secret."""
+    options: Mapping[str, Any] = getattr(generator, "options", {})
+    told = {name: value for name, value in options.items() if name != "environment"}
+    return {**told, **({"command": generator.name} if "command" in told else {})}
+
+
+def _shareable(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the options without the row that they name: it is a person."""
+    return {k: "named" if k == "record" else v for k, v in options.items()}
+
+
+def _described(table: Table, key: bytes) -> dict[str, Any]:
+    return {
+        "rows": table.height,
+        "columns": len(table.schema),
+        "hash": MemorySource(table).digest(key),
+    }
+
+
+__all__: Sequence[str] = ["attack"]

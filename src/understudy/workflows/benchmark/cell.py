@@ -1,0 +1,137 @@
+"""One cell of a benchmark, run as a process: fit, sample, assess, and count what it takes."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import polars as pl
+
+from understudy.data.schema import Schema, read
+from understudy.data.tables import whole_file
+from understudy.errors import UnderstudyError
+from understudy.synthesizers import SYNTHESIZERS, Synthesizer, synthesizer
+from understudy.workflows.assess import assess
+
+WARM_UP = 500
+KEPT = ("status", "value", "interval", "reference", "flagged", "better", "unit", "note")
+T = TypeVar("T")
+
+
+def main(folder: Path) -> None:
+    """Run the cell that the folder describes, and leave the answer there."""
+    cell = json.loads((folder / "cell.json").read_text(encoding="utf-8"))
+    try:
+        answer = run(cell, folder)
+    except UnderstudyError as error:
+        answer = {"status": "failed", "reason": str(error).replace("\n", "; ")}
+    except Exception as error:
+        answer = {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
+    with whole_file(folder / "answer.json") as file:
+        file.write_text(json.dumps(answer, allow_nan=False), encoding="utf-8")
+
+
+def run(cell: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Fit, sample and assess."""
+    train, control = (pl.read_ipc(folder / f"{n}.arrow") for n in ("train", "control"))
+    schema = read(folder / "schema.toml")
+    warm_up(cell, train, schema)
+    made = _synthesizer(cell)
+    _, fit = spent(lambda: made.fit(train, schema=schema))
+    rows = cell["rows"] or control.height
+    synthetic, sample = spent(lambda: made.sample(rows))
+    if _is_foreign(cell):
+        fit["peak_mib"] = sample["peak_mib"] = peak_of_programs()
+    result = assess(
+        train,
+        synthetic,
+        holdout=control,
+        target=cell["target"],
+        measures=cell["measures"],
+        options=cell["measure_options"],
+        schema=schema,
+        seed=cell["seed"],
+    )
+    findings = [finding.to_dict() for finding in result]
+    return {
+        "status": "ok",
+        "sizes": {"train": train.height, "synthetic": rows, "control": control.height},
+        "findings": {f["measure"]: {name: f[name] for name in KEPT} for f in findings},
+        "warnings": list(result.provenance["warnings"]),
+        "fit": fit,
+        "sample": sample,
+    }
+
+
+def _synthesizer(cell: dict[str, Any]) -> Synthesizer:
+    made = synthesizer(cell["method"], seed=cell["seed"], **cell["options"])
+    made.tell = lambda text: None  # under epsilon too, a benchmark is to be repeated
+    return made
+
+
+def _is_foreign(cell: dict[str, Any]) -> bool:
+    return bool(getattr(SYNTHESIZERS[cell["method"]], "foreign", False))
+
+
+def warm_up(cell: dict[str, Any], train: pl.DataFrame, schema: Schema) -> None:
+    """Run the method on a small piece of the table, so that compiling is not timed.
+
+    A foreign program is left alone: what it compiles, it compiles anew in every run.
+    """
+    if _is_foreign(cell):
+        return
+    piece = train.sample(min(WARM_UP, train.height), seed=0)
+    try:
+        _synthesizer(cell).fit(piece, schema=schema).sample(10)
+    except Exception:
+        return  # if the method cannot do it at all, the run itself will say why
+
+
+def spent(work: Callable[[], T]) -> tuple[T, dict[str, float]]:
+    """Do the work; give CPU and wall seconds, and the process's peak memory meanwhile in MiB."""
+    reset_peak()
+    cpu, wall = sum(os.times()[:4]), time.perf_counter()
+    made = work()
+    return made, {
+        "wall_seconds": round(time.perf_counter() - wall, 4),
+        "cpu_seconds": round(sum(os.times()[:4]) - cpu, 4),
+        "peak_mib": peak_memory(),
+    }
+
+
+def reset_peak() -> None:
+    """Forget the peak so far, where the system can (Linux)."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def peak_memory() -> float:
+    """Give the largest memory the process held, in MiB.
+
+    Linux hands the parent's peak on to ``getrusage`` of a child, so its own page is read there.
+    """
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return round(next(int(x.split()[1]) for x in lines if x.startswith("VmHWM")) / 1024, 1)
+    except (OSError, StopIteration):
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
+
+
+def peak_of_programs() -> float:
+    """Give the largest memory that one of the programs held that were run and are done, in MiB."""
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

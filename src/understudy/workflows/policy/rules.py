@@ -1,0 +1,238 @@
+"""Rules, and what becomes of them: PASS, FAIL or INCONCLUSIVE."""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeGuard
+
+from understudy.workflows.advice import Missed, next_steps
+
+Outcome = Literal["PASS", "FAIL", "INCONCLUSIVE"]
+
+EXIT: dict[Outcome, int] = {"PASS": 0, "FAIL": 1, "INCONCLUSIVE": 3}
+EPSILON = "epsilon"
+NO_EPSILON = (
+    "Make the table by a method with differential privacy, with a smaller epsilon: its marker "
+    "says what was spent."
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a rule, and why.
+
+    ``missed`` are the numbers that did not keep to a bound; they tell what to do next.
+    """
+
+    rule: str
+    outcome: Outcome
+    measure: str
+    why: str
+    reason: str = ""
+    missed: Missed | None = None
+    next: tuple[str, ...] = ()
+
+    def advised(
+        self, finding: Mapping[str, Any] | None, provenance: Mapping[str, Any]
+    ) -> "Verdict":
+        """Add what to do next, where the rule did not pass."""
+        if self.outcome == "PASS":
+            return self
+        if self.measure == EPSILON:
+            return dataclasses.replace(self, next=(NO_EPSILON,))
+        steps = next_steps(
+            finding, provenance, measure=self.measure, outcome=self.outcome, missed=self.missed
+        )
+        return dataclasses.replace(self, next=steps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; reason and next steps stand there where there are some."""
+        return {
+            "rule": self.rule,
+            "outcome": self.outcome,
+            "measure": self.measure,
+            "why": self.why,
+            **({"reason": self.reason} if self.reason else {}),
+            **({"next": list(self.next)} if self.next else {}),
+        }
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a measure, or one part of it, must keep to.
+
+    Parameters
+    ----------
+    measure : str
+    part : str, optional
+        A part of the finding, such as a column.
+    by : str, optional
+        A column: the rule holds for each of its levels (``assess --by``).
+    upper, lower : float, optional
+        The interval must lie at or below, at or above.
+    ratio_to_reference, difference_to_reference : float, optional
+        The interval must be no worse than this many times the reference, than the reference and
+        this much: at or below it where lower is better, at or above it where higher is better.
+    reason : str
+        Why the institution asks for it.
+    """
+
+    measure: str
+    part: str | None = None
+    by: str | None = None
+    upper: float | None = None
+    lower: float | None = None
+    ratio_to_reference: float | None = None
+    difference_to_reference: float | None = None
+    reason: str = ""
+
+    @property
+    def words(self) -> str:
+        """Say what is asked for."""
+        what = self.measure + (f" of {self.part}" if self.part else "")
+        what += f" for each {self.by}" if self.by else ""
+        asked = [
+            text.format(bound)
+            for text, bound in (
+                ("at most {:.12g}", self.upper),
+                ("at least {:.12g}", self.lower),
+                ("no worse than {:.12g} times the reference", self.ratio_to_reference),
+                ("no worse than the reference by {:.12g}", self.difference_to_reference),
+            )
+            if bound is not None
+        ]
+        return f"{what}: {' and '.join(asked)}"
+
+    def judge(self, finding: Mapping[str, Any] | None) -> Verdict:
+        """Decide by the interval of a finding; of several levels, by the worst."""
+        if finding is None or finding["status"] != "ok":
+            return self._undecided(_lacking(finding))
+        if self.by is not None:
+            return self._judge_levels(finding, f"{self.by} = ")
+        if self.part is None:
+            return self._decide(finding, finding)
+        for part in finding.get("parts", ()):
+            if part["name"] == self.part:
+                return self._decide(part, finding)
+        return self._undecided(f"it has no part '{self.part}'")
+
+    def _undecided(self, why: str) -> Verdict:
+        return Verdict(self.words, "INCONCLUSIVE", self.measure, why, self.reason)
+
+    def _judge_levels(self, finding: Mapping[str, Any], prefix: str) -> Verdict:
+        """Decide every level of a column and give the worst verdict."""
+        parts = [p for p in finding.get("parts", ()) if p["name"].startswith(prefix)]
+        if not parts:
+            return self._undecided(f"it was not measured by {self.by} (assess --by {self.by})")
+        verdicts = [(part["name"], self._decide(part, finding)) for part in parts]
+        outcome = worst(verdict.outcome for _, verdict in verdicts)
+        decisive = [(name, v) for name, v in verdicts if v.outcome == outcome]
+        why = "; ".join(f"{name}: {verdict.why}" for name, verdict in decisive)
+        return dataclasses.replace(decisive[0][1], why=why)
+
+    def _decide(self, found: Mapping[str, Any], finding: Mapping[str, Any]) -> Verdict:
+        """Decide on the numbers of a finding or of a part of it."""
+        interval, reference = found.get("interval"), found.get("reference")
+        if interval is None or not all(map(_is_number, interval)):
+            return self._undecided("it has no interval")
+        relative = (self.ratio_to_reference, self.difference_to_reference)
+        if relative != (None, None) and not _is_number(reference):
+            return self._undecided("it has no reference to be compared with")
+        bounds = self._bounds(reference, finding.get("better"))
+        outcomes = [_side(interval, bound, sign) for bound, sign in bounds]
+        outcome = worst(outcomes)
+        why = f"the interval is [{interval[0]:.6g}, {interval[1]:.6g}]"
+        bound, sign = bounds[outcomes.index(outcome)]
+        missed = Missed(found.get("value"), interval, bound, sign)
+        return Verdict(self.words, outcome, self.measure, why, self.reason, missed)
+
+    def _bounds(self, reference: Any, better: Any) -> list[tuple[float, int]]:
+        """List the bounds as (number, side): 1 where the interval must lie at or below it."""
+        side = -1 if better == "higher" else 1
+        listed: list[tuple[float | None, int]] = [(self.upper, 1), (self.lower, -1)]
+        if self.ratio_to_reference is not None:
+            listed.append((self.ratio_to_reference * reference, side))
+        if self.difference_to_reference is not None:
+            listed.append((reference + side * self.difference_to_reference, side))
+        return [(bound, sign) for bound, sign in listed if bound is not None]
+
+
+@dataclass(frozen=True)
+class Policy:
+    r"""Rules, measures that must have been taken, and what epsilon may have been spent.
+
+    Examples
+    --------
+    >>> policy = Policy((Rule("privacy.closest_record", upper=0.52),))
+    >>> found = {"measure": "privacy.closest_record", "status": "ok", "interval": [0.49, 0.51]}
+    >>> [verdict.outcome for verdict in policy.judge([found])]
+    ['PASS']
+    """
+
+    rules: tuple[Rule, ...]
+    required: tuple[str, ...] = ()
+    maximum_epsilon: float | None = None
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures that it names."""
+        return tuple(dict.fromkeys([*self.required, *(rule.measure for rule in self.rules)]))
+
+    def judge(
+        self, findings: Iterable[Mapping[str, Any]], provenance: Mapping[str, Any] | None = None
+    ) -> list[Verdict]:
+        """Decide every rule; a required measure without a result is undecided, and so no pass."""
+        by_name = {finding["measure"]: finding for finding in findings}
+        made = []
+        for name in self.required:
+            lacking = _lacking(by_name.get(name))
+            outcome: Outcome = "INCONCLUSIVE" if lacking else "PASS"
+            made.append(Verdict(f"{name} is required", outcome, name, lacking or "it was measured"))
+        if self.maximum_epsilon is not None:
+            made.append(_judge_epsilon(self.maximum_epsilon, provenance or {}))
+        made += [rule.judge(by_name.get(rule.measure)) for rule in self.rules]
+        return [v.advised(by_name.get(v.measure), provenance or {}) for v in made]
+
+
+def _lacking(finding: Mapping[str, Any] | None) -> str:
+    """Say why a measure has no result; nothing, if it has one."""
+    if finding is None:
+        return "it was not measured"
+    if finding["status"] == "ok":
+        return ""
+    return f"it is {finding['status'].replace('_', ' ')}: {finding.get('note', '')}".strip()
+
+
+def _judge_epsilon(maximum: float, provenance: Mapping[str, Any]) -> Verdict:
+    """Decide what the release says it spent; no word about it is not a pass."""
+    rule, spent = f"epsilon: at most {maximum:g}", provenance.get("epsilon_spent")
+    if not _is_number(spent) or spent < 0:
+        doubts = [doubt.removeprefix("synthetic: ") for doubt in provenance.get("doubts", ())]
+        why = "nothing says that the table was made with differential privacy"
+        return Verdict(rule, "INCONCLUSIVE", EPSILON, " ".join(doubts) or why)
+    return Verdict(rule, "PASS" if spent <= maximum else "FAIL", EPSILON, f"{spent:g} was spent")
+
+
+def worst(outcomes: Iterable[Outcome]) -> Outcome:
+    """Give the worst of several outcomes; a failure is worse than not knowing.
+
+    Examples
+    --------
+    >>> worst(["PASS", "INCONCLUSIVE"]), worst(["FAIL", "INCONCLUSIVE"]), worst(["PASS"])
+    ('INCONCLUSIVE', 'FAIL', 'PASS')
+    """
+    found = set(outcomes)
+    return "FAIL" if "FAIL" in found else "INCONCLUSIVE" if found - {"PASS"} else "PASS"
+
+
+def _side(interval: tuple[float, float], bound: float, sign: int) -> Outcome:
+    """Decide one bound; an interval that ends on it keeps to it."""
+    low, high = interval if sign > 0 else (-interval[1], -interval[0])
+    bound *= sign
+    return "PASS" if high <= bound else "FAIL" if low > bound else "INCONCLUSIVE"
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return plain and math.isfinite(value)

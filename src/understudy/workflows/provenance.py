@@ -1,0 +1,53 @@
+"""Where results come from: versions, tables, columns, options and seed."""
+
+import platform
+from importlib import metadata
+from typing import Any
+
+from understudy._version import __version__
+from understudy.judging.comparison import Comparison
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "polars", "numba")
+
+
+def versions() -> dict[str, Any]:
+    """Name the programs that results depend on."""
+    return {
+        "understudy": __version__,
+        "python": platform.python_version(),
+        "libraries": {library: metadata.version(library) for library in LIBRARIES},
+    }
+
+
+def provenance(comparison: Comparison, key: bytes | None = None) -> dict[str, Any]:
+    """Say what is compared and how; with a key, also keyed hashes of the tables."""
+
+    def described(source: Any) -> dict[str, Any]:
+        told = {"rows": source.height, "columns": len(comparison.schema)}
+        return told if key is None else {**told, "hash": source.digest(key)}
+
+    return {
+        **versions(),
+        "seed": comparison.seed,
+        "options": {
+            name: {option: _plain(value) for option, value in given.items()}
+            for name, given in comparison.options.items()
+        },
+        "keys": list(comparison.keys),
+        "sensitive": list(comparison.sensitive),
+        "target": comparison.target,
+        "formula": list(comparison.formula),
+        "aligned": comparison.aligned,
+        "train": described(comparison.train),
+        "synthetic": [described(source) for source in comparison.synthetic],
+        "holdout": None if comparison.holdout is None else described(comparison.holdout),
+        "left_out": [
+            {"column": column.name, "kind": column.kind, "why": column.why}
+            for column in comparison.schema.left_out
+        ],
+        "notes": comparison.notes(),
+    }
+
+
+def _plain(option: Any) -> Any:
+    return getattr(option, "__qualname__", str(option)) if callable(option) else option
