@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TEST_EXTRAS := pandas,stats,excel
 
-.PHONY: help demo test test-data test-extras test-hostile rpart chromium lint types bench docs clean
+.PHONY: help demo test test-data test-extras test-hostile golden rpart chromium lint types bench docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ test-data: $(VENV)/test.stamp ## the quick tests on data sets that docs/data.md 
 
 test-extras: $(VENV)/test.stamp rpart chromium ## the slow tests and those that need heavy extras
 	$(BIN)/pytest -m slow -n 2 --dist loadgroup
+
+golden: $(VENV)/test.stamp ## compare all findings, samples and pages of six tables with what was written down
+	cd tests && ../$(BIN)/python -m golden.record
 
 test-hostile: $(VENV)/test.stamp ## malformed input for every command, kills, full disks; about half an hour
 	cd tests && ../$(BIN)/python -m hostile.run

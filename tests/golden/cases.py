@@ -19,7 +19,7 @@ class Case:
     frame: Callable[[Find], Any]
     roles: Mapping[str, Any] = field(default_factory=dict)
     replaced: tuple[str, ...] = ()
-    needs_data: bool = True
+    attacked: bool = False
 
 
 def _mixed(find: Find) -> pl.DataFrame:
@@ -67,7 +67,6 @@ CASES: dict[str, Case] = {
         {"keys": ["physlm", "idp", "hlthg"], "sensitive": ["mdvis"], "target": "mdvis",
          "formula": "mdvis ~ lncoins + idp + disea"},
         ("mdvis",),
-        needs_data=False,
     ),
     "sd2011": Case(
         _first("sd2011"),
@@ -90,10 +89,10 @@ CASES: dict[str, Case] = {
         {"keys": ["region", "visits"], "sensitive": ["insured", "cost"], "target": "insured",
          "formula": "cost ~ insured"},
         ("cost",),
-        needs_data=False,
+        attacked=True,
     ),
     "pair": Case(
         _pair, {"keys": ["group"], "sensitive": ["score"], "target": "group"}, ("score",),
-        needs_data=False,
+        attacked=True,
     ),
 }  # fmt: skip

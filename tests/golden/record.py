@@ -14,10 +14,12 @@ import math
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 import understudy as us
@@ -66,7 +68,7 @@ def record(name: str, find: Find) -> dict[str, Any]:
         "aligned": scrubbed(aligned.to_dict()),
         "replicates": scrubbed(several.to_dict()),
         "compare": scrubbed(compared.to_dict()),
-        "attacks": {game: scrubbed(found) for game, found in _attacks(name, case, train)},
+        "attacks": {game: scrubbed(found) for game, found in _attacks(case, train)},
         "register": digest(_plain(result.register()).write_csv()),
         "console": _console(_whole(result)),
         "html": digest(us.Assessment.from_dict(_whole(result)).to_html()),
@@ -76,6 +78,12 @@ def record(name: str, find: Find) -> dict[str, Any]:
             )
         ),
     }
+
+
+def recorded(name: str, find: Find) -> dict[str, Any]:
+    """Give the record as it is read back, with what it was made on."""
+    made: dict[str, Any] = json.loads(json.dumps(record(name, find)))
+    return {"environment": environment(), **made}
 
 
 def _console(data: dict[str, Any]) -> str:
@@ -101,9 +109,9 @@ def _sample(method: str, train: Any) -> tuple[Any, str]:
     return model.sample(1200), kept
 
 
-def _attacks(name: str, case: Case, train: Any) -> Iterator[tuple[str, Any]]:
+def _attacks(case: Case, train: Any) -> Iterator[tuple[str, Any]]:
     """Attack small tables only: refits of others take long."""
-    if name not in ("pair", "mixed"):
+    if not case.attacked:
         return
     common = {"seed": 1, "budget": 600.0, "workers": 1}
     yield "worlds", us.attack("worlds", train, "cart", refits=40, **common).to_dict()
@@ -184,6 +192,13 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def environment() -> dict[str, str]:
+    """Give what bytes of samples depend on beside our code: libraries and the processor's lanes."""
+    libraries = {lib: version(lib) for lib in ("numba", "numpy", "polars", "scikit-learn", "scipy")}
+    lanes = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
+    return {**libraries, "lanes": " ".join(lanes)}
+
+
 def path_of(name: str) -> Path:
     """Give the place of a record."""
     return FOLDER / f"{name}.json.gz"
@@ -217,7 +232,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name in given.tables:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = json.loads(json.dumps(record(name, found)))
+            made = recorded(name, found)
         if given.write:
             write(name, made)
             continue
@@ -227,8 +242,6 @@ def main(arguments: list[str] | None = None) -> int:
     sys.stdout.write(f"{changed} differences\n")
     return 1 if changed else 0
 
-
-Check = Callable[[str], list[str]]
 
 if __name__ == "__main__":
     sys.exit(main())
