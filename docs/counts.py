@@ -1,0 +1,176 @@
+"""Count the nouns of the source: how large it is, and how many ways it has to do one thing.
+
+``python docs/counts.py [FOLDER]`` prints the table of ARCHITECTURE.md for the package in a folder
+(``src/understudy``). What a row counts is said beside it, so that anyone can count again.
+"""
+
+import ast
+import re
+import sys
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = "understudy"
+AROUND = ("__init__", "__main__", "_version")
+
+
+@dataclass(frozen=True)
+class Module:
+    """A file of the source, read once."""
+
+    name: str
+    path: Path
+
+    @cached_property
+    def text(self) -> str:
+        """The file as it is."""
+        return self.path.read_text(encoding="utf-8")
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The file as Python reads it."""
+        return ast.parse(self.text)
+
+    @property
+    def lines(self) -> int:
+        """The number of lines."""
+        return len(self.text.splitlines())
+
+    @property
+    def is_package(self) -> bool:
+        """Whether the file is the front of a folder."""
+        return self.path.name == "__init__.py"
+
+    def classes(self) -> Iterator[ast.ClassDef]:
+        """Give the classes, those inside of others too."""
+        return (node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef))
+
+
+class Source:
+    """All modules of a package."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.modules = {}
+        for path in sorted(folder.rglob("*.py")):
+            parts = path.relative_to(folder.parent).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            self.modules[name] = Module(name, path)
+
+    def importers(self) -> dict[str, set[str]]:
+        """Say who imports each module."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for module in self.modules.values():
+            for node in ast.walk(module.tree):
+                for name in self._imported(node):
+                    if name != module.name:
+                        found[name].add(module.name)
+        return found
+
+    def _imported(self, node: ast.AST) -> Iterator[str]:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in self.modules else node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+    def names_used_twice(self) -> list[str]:
+        """Name the classes that stand in more than one module."""
+        homes: dict[str, set[str]] = defaultdict(set)
+        for module in self.modules.values():
+            for node in module.classes():
+                homes[node.name].add(module.name)
+        return sorted(name for name, where in homes.items() if len(where) > 1)
+
+    def with_one_importer(self) -> list[Module]:
+        """Name the modules, fronts of folders apart, that exactly one other module imports."""
+        importers = self.importers()
+        return [m for n, m in self.modules.items() if len(importers[n]) == 1 and not m.is_package]
+
+    def codings(self) -> list[str]:
+        """Name the classes that turn values into codes: they have a method ``encode``."""
+        return [
+            f"{module.name}.{node.name}"
+            for module in self.modules.values()
+            for node in module.classes()
+            if any(isinstance(f, ast.FunctionDef) and f.name == "encode" for f in node.body)
+        ]
+
+    def places(self, pattern: str, *, outside: str = "-") -> int:
+        """Count where a pattern stands in the text, but for one folder or module."""
+        own = f"{PACKAGE}.{outside}"
+        return sum(
+            len(re.findall(pattern, module.text, re.M))
+            for module in self.modules.values()
+            if module.name != own and not module.name.startswith(f"{own}.")
+        )
+
+    def files(self, pattern: str, *, outside: str = "-") -> int:
+        """Count the modules in whose text a pattern stands, but for one folder or module."""
+        own = f"{PACKAGE}.{outside}"
+        return sum(
+            bool(re.search(pattern, module.text, re.M))
+            for module in self.modules.values()
+            if module.name != own and not module.name.startswith(f"{own}.")
+        )
+
+    def at_the_root(self) -> list[str]:
+        """Name the modules beside ``__init__``."""
+        return [p.stem for p in sorted(self.folder.glob("*.py")) if p.name != "__init__.py"]
+
+    def layers(self) -> int:
+        """Count the rungs that import-linter keeps."""
+        settings = tomllib.loads((self.folder.parents[1] / "pyproject.toml").read_text())
+        return len(settings["tool"]["importlinter"]["contracts"][0]["layers"])
+
+
+def counts(folder: Path) -> dict[str, str]:
+    """Give what is counted, by what it says."""
+    source = Source(folder)
+    alone = source.with_one_importer()
+    return {
+        "source lines": f"{sum(m.lines for m in source.modules.values()):,}",
+        "modules": str(len(source.modules)),
+        "modules at the root, beside `__init__`": str(len(source.at_the_root())),
+        "layers": str(source.layers()),
+        "class names used in more than one module": str(len(source.names_used_twice())),
+        "modules with exactly one importer (their lines)": (
+            f"{len(alone)} ({sum(m.lines for m in alone):,})"
+        ),
+        "classes with a method `encode`": str(len(source.codings())),
+        "places that build a `MemorySource`, outside of `data`": str(
+            source.places(r"\bMemorySource\(", outside="data")
+        ),
+        "modules that read options off a signature, outside of `options`": str(
+            source.files(r"inspect\.signature\(", outside="options")
+        ),
+        "places that raise an OptionError": str(source.places(r"raise OptionError\(")),
+        "functions `_register`": str(source.places(r"^ *def _register\(")),
+        "sentences for the want of a holdout": str(source.places(r"^WITHOUT_HOLDOUT\w* = ")),
+        "modules that take locks or start processes, outside of `jobs`": str(
+            source.files(
+                r"\block\(|\bLock\(|ProcessPoolExecutor|multiprocessing|subprocess\.(?:run|Popen)",
+                outside="jobs",
+            )
+        ),
+        "attributes asked for by `getattr`": str(source.places(r"\bgetattr\(")),
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """Print the table."""
+    folder = Path(arguments[0]) if arguments else ROOT / "src" / PACKAGE
+    sys.stdout.write("| counted | |\n|---|---|\n")
+    for label, value in counts(folder).items():
+        sys.stdout.write(f"| {label} | {value} |\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
