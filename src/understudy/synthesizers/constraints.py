@@ -8,7 +8,7 @@ made anew. A comparison with a missing value holds.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -78,23 +78,23 @@ def _read(text: str, schema: Schema) -> Constraint:
     found = listed(text)
     if found is None:
         condition = Condition.parse(text, schema.names)
-        _known(condition.names, text, schema)
+        check_names(condition.names, text, schema)
         return Constraint(text, "condition", condition.names, condition)
     word, names = found
     if len(set(names)) < len(names):
         raise OptionError(f"{text}: a column stands twice", hint="name it once")
     if word == "positive":
-        _known(names, text, schema)
+        check_names(names, text, schema)
         parts = tuple(Test(name, ">", ("0",)) for name in names)
         condition = Condition(parts[0] if len(parts) == 1 else Joined("and", parts))
         return Constraint(text, "condition", names, condition)
     if word == "together":
-        _known(names, text, schema)
+        check_names(names, text, schema)
         if len(names) < 2:
             raise OptionError(f"{text}: one column alone", hint="name two columns or more")
         return Constraint(text, "together", names)
     if word == "unique":
-        _known(names, text, schema, modelled=False)
+        check_names(names, text, schema, modelled=False)
         if len(names) > 1:
             raise OptionError(f"{text}: several columns", hint="write one constraint for each")
         column = schema[names[0]]
@@ -108,13 +108,17 @@ def _read(text: str, schema: Schema) -> Constraint:
     raise OptionError(f"{text}: '{word}' is no constraint", hint=HINT)
 
 
-def _known(names: Iterable[str], text: str, schema: Schema, *, modelled: bool = True) -> None:
+def check_names(names: Iterable[Any], what: str, schema: Schema, *, modelled: bool = True) -> None:
+    """Refuse columns that do not exist or, where they are to be modelled, are left out."""
     for name in names:
+        if not isinstance(name, str):
+            raise OptionError(f"{what}: {name!r} is no name", hint="give names as text")
         if name not in schema:
-            raise OptionError(f"{text}: there is no column '{name}'", hint=near(name, schema.names))
+            known = schema.modelled if modelled else schema.names
+            raise OptionError(f"{what}: there is no column '{name}'", hint=near(name, known))
         if modelled and name not in schema.modelled:
             raise OptionError(
-                f"{text}: the column '{name}' is left out of synthesis",
+                f"{what}: the column '{name}' is left out of synthesis",
                 hint=f"it is {schema[name].kind}; declare another kind in a schema file",
             )
 

@@ -13,7 +13,7 @@ from understudy.data.schema import Column, Schema
 from understudy.data.tables import Table
 from understudy.data.tables.grammar import shown
 from understudy.errors import DataError, OptionError
-from understudy.synthesizers.columns.rules import Rule
+from understudy.synthesizers.columns.plan import ColumnRule
 from understudy.synthesizers.combinations import Combination
 from understudy.synthesizers.constraints import Constraint, read_constraints
 from understudy.synthesizers.identifiers import Identifier
@@ -206,9 +206,9 @@ def _refuse_impossible(conditions: Sequence[Constraint], table: Table) -> None:
 
 def _refuse_rules(together: Sequence[Constraint], schema: Schema) -> None:
     for text in schema.rules if together else ():
-        rule = Rule.parse(text)
+        rule = ColumnRule.parse(text)
         for one in together:
-            both = {rule.column, *rule.condition.names} & set(one.names)
+            both = set(rule.names) & set(one.names)
             if both:
                 raise OptionError(
                     f"constraint {one.text}: the rule '{text}' is about '{min(both)}'",

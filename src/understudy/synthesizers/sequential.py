@@ -20,7 +20,7 @@ class Sequential(Frame):
     ----------
     visit : list of str, "table" or "learnt"
         The order of drawing; columns not named follow in the order of the table. Learnt: see
-        ``columns.order.learnt``.
+        ``columns.plan``.
     method : str
         The column method of all columns, ``cart`` if neither this nor the schema says otherwise:
         ``sample``, ``cart``, ``linear``, ``tree``, ``random_forest``, ``neural``, ``boost``,
