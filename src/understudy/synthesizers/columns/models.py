@@ -93,7 +93,7 @@ class ColumnModel:
         free: Mask,
         training: Training,
     ) -> "ColumnModel":
-        """Model a column on the training rows ``rows`` that are ``free``: no rule fixes their value.
+        """Model a column on those of the training rows ``rows`` that are ``free`` of a rule.
 
         ``training`` has the predictors of all rows.
         """

@@ -1,4 +1,4 @@
-"""Regressions: ``linear`` (logistic for categories), ``pmm`` (predictive mean matching), ``neural``.
+"""Regressions: ``linear`` (logistic for categories), ``pmm`` (mean matching) and ``neural``.
 
 ``neural`` is a network with two hidden layers, as Dandekar et al. (2019) draw from. Rectified
 units, trained by Adam (Kingma and Ba 2015) on small batches until a tenth of the rows, held back,
