@@ -44,9 +44,9 @@ SYNTHESIZERS = Methods(
         "copula": Copula,
         "bayes": Bayes,
         "command": Command,
-        "sdv": "understudy.synthesizers.adapters.sdv:Sdv",
-        "datasynthesizer": "understudy.synthesizers.adapters.datasynthesizer:DataSynthesizer",
-        "mostlyai": "understudy.synthesizers.adapters.mostlyai:MostlyAI",
+        "sdv": "understudy.synthesizers.adapters.tools:Sdv",
+        "datasynthesizer": "understudy.synthesizers.adapters.tools:DataSynthesizer",
+        "mostlyai": "understudy.synthesizers.adapters.tools:MostlyAI",
     }
 )
 DEFAULT = "forest"
