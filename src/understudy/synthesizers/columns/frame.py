@@ -164,9 +164,9 @@ class Frame:
 
     def knows_chances(self, schema: Schema) -> bool:
         """Whether rows have a known chance, the same for every fit to one table."""
-        used = self.wishes().methods_of(schema).values()
-        exact = all(COLUMN_METHODS[method].exact for method in used)
-        return exact and not (self.proper or self.smooth or self.keep)
+        exact = {name for name, how in COLUMN_METHODS.items() if how.exact}
+        used = set(self.wishes().methods_of(schema).values())
+        return used <= exact and not (self.proper or self.smooth or self.keep)
 
     def log_likelihood(self, rows: Table) -> NDArray[np.float64] | None:
         """Give the log of each row's chance under this fit, -inf where it cannot be drawn.

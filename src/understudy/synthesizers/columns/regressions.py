@@ -86,7 +86,7 @@ class Regression(Sampler):
     design: Floats
 
     @classmethod
-    def saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
         """Take the design; refuse one of predictors that there are not."""
         made: Floats = state.array("design", float, (None, 4), nan=True)
         known = np.isin(made[:, 0], np.arange(len(scope.levels))).all()
@@ -102,9 +102,8 @@ class Linear(Regression):
     weights: Floats
 
     @classmethod
-    def saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
-        """Take the coefficients."""
-        made = super().saved(state, scope, outputs)
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
+        made = super()._saved(state, scope, outputs)
         several = (outputs,) if issubclass(cls, CodeSampler) else ()
         shape = (len(made["design"]) + 1, *several)
         return {**made, "weights": state.array("weights", float, shape)}
@@ -121,10 +120,9 @@ class Normal(Linear):
     spread: Floats
 
     @classmethod
-    def saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
-        """Take the size of the noise too."""
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
         spread = state.array("spread", float, (), 0)
-        return {**super().saved(state, scope, outputs), "spread": spread}
+        return {**super()._saved(state, scope, outputs), "spread": spread}
 
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw the predicted mean plus noise."""
@@ -169,13 +167,12 @@ class Matched(Linear):
     nearest: Floats
 
     @classmethod
-    def saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
-        """Take the training values and their means too."""
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
         donors = scope.values(state, "donors")
         means = state.array("means", float, donors.shape, step=0)
         nearest = state.array("nearest", float, (), 1, len(means))
         own = {"means": means, "donors": donors, "nearest": nearest}
-        return {**super().saved(state, scope, outputs), **own}
+        return {**super()._saved(state, scope, outputs), **own}
 
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw one of the nearest training rows by predicted mean, or one of all equal ones."""
@@ -257,9 +254,8 @@ class Network(Regression):
     last: Single
 
     @classmethod
-    def saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
-        """Take layers that fit together."""
-        made = super().saved(state, scope, outputs)
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
+        made = super()._saved(state, scope, outputs)
         first = state.array("first", np.float32, (len(made["design"]) + 2, None))
         second = state.array("second", np.float32, (first.shape[1] + 1, None))
         last = state.array("last", np.float32, (second.shape[1] + 1, outputs))
@@ -282,10 +278,9 @@ class ScaledNetwork(Network):
     scale: Floats
 
     @classmethod
-    def saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
-        """Take the mean and the deviation too."""
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
         scale = state.array("scale", float, (2,))
-        return {**super().saved(state, scope, outputs), "scale": scale}
+        return {**super()._saved(state, scope, outputs), "scale": scale}
 
 
 @dataclass(frozen=True)

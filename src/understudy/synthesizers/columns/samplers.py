@@ -125,10 +125,10 @@ class Sampler:
     @classmethod
     def restore(cls, state: State, scope: Scope) -> Self:
         """Take what was saved; refuse what does not fit."""
-        return cls(**cls.saved(state, scope, 1))
+        return cls(**cls._saved(state, scope, 1))
 
     @classmethod
-    def saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
         """Take the fields of one with so many outputs."""
         return {}
 
@@ -146,8 +146,7 @@ class Marginal(Sampler):
         return cls(training.target)
 
     @classmethod
-    def saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
-        """Take the values."""
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
         return {"donors": scope.values(state, "donors")}
 
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
@@ -188,10 +187,9 @@ class CodeSampler(Sampler):
     codes: Floats
 
     @classmethod
-    def saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
-        """Take the codes, and as many outputs."""
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
         codes = scope.values(state, "codes")
-        return {**super().saved(state, scope, len(codes)), "codes": codes}
+        return {**super()._saved(state, scope, len(codes)), "codes": codes}
 
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw a code from the predicted shares."""
@@ -228,13 +226,12 @@ class ResidualSampler(Sampler):
     begins: Floats
 
     @classmethod
-    def saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
-        """Take the residuals, and where their groups begin."""
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
         residuals = state.array("residuals", float, (None,))
         begins = state.array("begins", float, (None,))
         if len(begins) >= len(residuals):
             raise Damaged("there are more groups of residuals than residuals")
-        return {**super().saved(state, scope, outputs), "residuals": residuals, "begins": begins}
+        return {**super()._saved(state, scope, outputs), "residuals": residuals, "begins": begins}
 
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw the prediction plus a value between the residuals of two training rows."""

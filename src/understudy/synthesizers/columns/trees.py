@@ -67,7 +67,7 @@ class Stack(Sampler):
     flags: Rows
 
     @classmethod
-    def saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
         """Take trees; refuse those that lead nowhere or ask for what is not."""
         nodes = state.array("nodes", np.int64, (None,), 1, step=1)
         flags = state.array("flags", np.int64, nodes.shape, 0, step=0)
@@ -135,9 +135,9 @@ class Leaves(Stack):
     knows_shares: ClassVar[bool] = True
 
     @classmethod
-    def saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
         """Take the donors too; refuse leaves without training rows."""
-        trees = super().saved(state, scope, outputs)
+        trees = super()._saved(state, scope, outputs)
         nodes = trees["nodes"]
         rows = state.array("rows", np.int64, nodes.shape, 1, step=1)
         donors = scope.values(state, "donors", (int(rows[-1]),))
@@ -310,9 +310,8 @@ class Sum(Stack):
     base: Floats
 
     @classmethod
-    def saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
-        """Take a value of each node for each output too."""
-        trees = super().saved(state, scope, outputs)
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
+        trees = super()._saved(state, scope, outputs)
         values = state.array("values", float, (len(trees["column"]), outputs))
         return {**trees, "values": values, "base": state.array("base", float, (outputs,))}
 
