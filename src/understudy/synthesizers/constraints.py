@@ -279,12 +279,7 @@ def given_condition(given: Mapping[str, Any], schema: Schema) -> Condition:
 
 
 def _given_test(name: str, value: Any, schema: Schema) -> Test:
-    if name not in schema.modelled:
-        if name in schema:
-            why = f"'{name}' is left out of synthesis ({schema[name].kind})"
-        else:
-            why = f"there is no column '{name}'"
-        raise OptionError(f"given: {why}", hint=near(name, schema.modelled))
+    check_names([name], "given", schema)
     column = schema[name]
     if value is None:
         if not column.missing:

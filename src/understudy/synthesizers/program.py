@@ -124,18 +124,12 @@ def _last_lines(said: Path) -> str:
 
 def check_shape(frame: pl.DataFrame, columns: Sequence[str], rows: int, program: str) -> None:
     """Refuse a table that has other columns or another number of rows than were asked for."""
-    for name in columns:
-        if name not in frame.columns:
-            raise DataError(
-                f"{program}: the column '{name}' is missing in its table",
-                hint=near(name, frame.columns),
-            )
-    for name in frame.columns:
-        if name not in columns:
-            raise DataError(
-                f"{program}: the column '{name}' of its table is not in training",
-                hint=near(name, columns),
-            )
+    for name in [*columns, *frame.columns]:
+        if name not in frame.columns or name not in columns:
+            lacks = name not in frame.columns
+            what = "is missing in its table" if lacks else "of its table is not in training"
+            known = frame.columns if lacks else columns
+            raise DataError(f"{program}: the column '{name}' {what}", hint=near(name, known))
     if frame.height != rows:
         raise DataError(
             f"{program} gave {frame.height:,} rows, and {rows:,} were asked for",
