@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from understudy.studies.latner2025.study import expected
+from understudy.studies.published import expected
 
 
 def inside(library: str, path: str) -> Path:
@@ -41,6 +41,6 @@ def patients() -> pl.DataFrame:
 @cache
 def simulated() -> pl.DataFrame:
     """The simulated data of Latner et al., written out from Table A.1: one record 1111 of 1,000."""
-    counts = expected()["tables"]["Table A.1"]
+    counts = expected("latner2025")["tables"]["Table A.1"]
     rows = [list(map(int, row)) for row in sorted(counts) for _ in range(int(counts[row]["0"]))]
     return pl.DataFrame(rows, schema=[f"var{i}" for i in range(1, 5)], orient="row")

@@ -140,7 +140,7 @@ SYNTHESIZE = ("synthesize", "secretname.csv", "--out", "o.csv")
 CART = (*SYNTHESIZE, "--method", "cart")
 FROM = ("synthesize", "--from", "m.model", "--out", "o.csv")
 BAD = {
-    "unknown column": ((*CART, "--replace", "incme"), "'incme' does not exist", "'income'?"),
+    "unknown column": ((*CART, "--replace", "incme"), "there is no column 'incme'", "'income'?"),
     "left out": ((*CART, "--replace", "person_id"), "is left out of synthesis", ""),
     "all columns": (
         (*CART, "--replace", ",".join(REAL.columns[1:])),
@@ -148,7 +148,7 @@ BAD = {
         "fully synthetic",
     ),
     "keep all": ((*CART, "--keep", ",".join(REAL.columns[1:])), "none replaced", "fewer"),
-    "keep unknown": ((*CART, "--keep", "sexx"), "keep: the column 'sexx' does not", "'sex'?"),
+    "keep unknown": ((*CART, "--keep", "sexx"), "keep: there is no column 'sexx'", "'sex'?"),
     "both": ((*CART, "--keep", "sex", "--replace", "age"), "both given", "one of the two"),
     "where alone": ((*CART, "--replace-where", "age > 1"), "--replace-where is given", "--replace"),
     "train-on alone": ((*CART, "--train-on", "other.csv"), "--train-on is given", "--replace"),

@@ -143,7 +143,7 @@ def bad_models(folder: Path) -> Iterator[Trial]:
         "mostlyai": {"python": "./tool"},
         "datasynthesizer": {"python": "./tool"},
         "os:system": {},
-        "understudy.synthesizers.adapters.sdv:Sdv": {"python": "./tool"},
+        "understudy.synthesizers.adapters.tools:Sdv": {"python": "./tool"},
     }
     tool = folder / "tool"
     tool.write_text("#!/bin/sh\ntouch ran_a_program\n")

@@ -57,10 +57,10 @@ def test_adult_equals_figure_7(generator, adult, real_data):
 
 
 def test_the_figures_are_those_published():
-    from understudy.studies.platzer2021.expected import expected
+    from understudy.studies.published import expected
 
     for generator, figures in ADULT.items():
-        printed = expected().figures["adult"][generator]
+        printed = expected("platzer2021")["figures"]["adult"][generator]
         assert [str(figures[k]) for k in (1, 2, 3)] == [printed[f"f{k}"] for k in (1, 2, 3)]
 
 

@@ -10,9 +10,9 @@ import pytest
 
 import process
 from packaged import patients
-from understudy.errors import DataError
+from understudy.errors import DataError, OptionError
 from understudy.studies.hittmeir2019 import run, show
-from understudy.studies.hittmeir2019.expected import (
+from understudy.studies.hittmeir2019.study import (
     FIGURES,
     by_seed,
     computed,
@@ -59,7 +59,7 @@ def test_what_is_legible_of_table_four_agrees(predicted):
 
 
 def test_the_printed_numbers_of_prediction_are_these():
-    tables = expected().tables
+    tables = expected()["tables"]
     assert [tables["V"][f"Real, {model}"]["MAE"] for model in ("LR", "SVR", "MLP")] == [
         ["4135", "189"],
         ["5280", "239"],
@@ -121,7 +121,7 @@ def test_radius_neighbours_give_all_printed_numbers(rows):
 
 
 def test_the_twelve_printed_numbers_are_these():
-    tables = expected().tables
+    tables = expected()["tables"]
     printed = [tables[table]["Original"] for table in ("VII", "IX")]
     assert printed == [
         {"MAE": ["4.23", "0.5"], "MAPE": ["14.59", "1.73"], "R2": [".21", ".14"]},
@@ -140,7 +140,7 @@ def test_the_dummy_of_scenario_one_agrees_but_for_a_misprint(rows):
     assert misprinted(row, "MAPE")
     assert not misprinted(row, "MAE")
     assert computed(row, "MAPE") == ["16.96"]
-    tables = expected().tables["VIII"]
+    tables = expected()["tables"]["VIII"]
     assert tables["Original"] == tables["DS 0"]
 
 
@@ -222,7 +222,7 @@ def made_up(rows):
 
 
 def test_datasets_can_be_chosen_and_files_given(tmp_path):
-    with pytest.raises(DataError, match="'insurence'") as caught:
+    with pytest.raises(OptionError, match="'insurence'") as caught:
         run(datasets=("insurence",))
     assert "insurance" in caught.value.hint
     with pytest.raises(DataError, match="there is no file"):

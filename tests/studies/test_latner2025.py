@@ -12,8 +12,9 @@ from understudy.errors import DataError, OptionError
 from understudy.measures import MEASURES
 from understudy.studies import study
 from understudy.studies.latner2025 import run, show
-from understudy.studies.latner2025.study import differing, expected, printed, published
+from understudy.studies.latner2025.study import differing, printed, published
 from understudy.studies.latner2025.worlds import measured, warning
+from understudy.studies.published import expected
 
 FILES = (
     "latner_simulated",
@@ -42,7 +43,7 @@ def value(result, table, row, figure):
 
 def test_every_figure_is_the_published_one(result):
     assert differing(result) == []
-    tables = expected()["tables"]
+    tables = expected("latner2025")["tables"]
     assert len(result["figures"]) == sum(len(row) for t in tables.values() for row in t.values())
     assert len(result["figures"]) == 217
 
@@ -65,7 +66,7 @@ def as_printed():
     """Every figure with the value that the paper prints: counts whole, shares in per cent."""
     return [
         {"table": table, "row": row, "figure": figure, "value": value}
-        for table, rows in expected()["tables"].items()
+        for table, rows in expected("latner2025")["tables"].items()
         for row, figures in rows.items()
         for figure, text in figures.items()
         for value in [float(text) / 100 if "." in text else int(text)]

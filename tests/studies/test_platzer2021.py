@@ -14,16 +14,21 @@ import process
 from understudy.errors import DataError, OptionError
 from understudy.studies import study
 from understudy.studies.platzer2021 import run, show
-from understudy.studies.platzer2021.binning import (
+from understudy.studies.platzer2021.study import (
+    differing,
+    expected,
+    find_files,
+    published_figures,
+)
+from understudy.studies.platzer2021.tables import (
     LumpedNumbers,
     LumpedTexts,
     cut,
+    is_numeric,
     pooled_breaks,
+    to_numbers,
     training_breaks,
 )
-from understudy.studies.platzer2021.expected import differing, expected, published_figures
-from understudy.studies.platzer2021.folder import find_files
-from understudy.studies.platzer2021.reading import is_numeric, to_numbers
 
 COUNTS = ["n_closer", "n_further", "n_equal"]
 FIGURES = ["f1", "f2", "f3", "share", *COUNTS, "distance_training", "distance_holdout"]
@@ -62,13 +67,13 @@ def test_all_published_figures_and_counts(real_data):
     check(result["pairs"])
     assert len(result["pairs"]) == 34
     assert {tuple(p.values())[:2] for p in result["pairs"]} == {
-        (d, g) for d in ("adult", "bank-marketing") for g in expected().figures[d]
+        (d, g) for d in ("adult", "bank-marketing") for g in expected()["figures"][d]
     }
     assert seen[-1][1:] == (34, 34)
 
 
 def test_counts_named_in_the_brief_are_expected():
-    counts = expected().counts
+    counts = expected()["counts"]
     assert counts["adult"]["synthpop"] == [14550, 6515, 28935]
     assert counts["adult"]["mostly"] == [9239, 8608, 32153]
     assert counts["adult"]["flip10"] == [44636, 350, 5014]
@@ -285,8 +290,8 @@ def test_quick_says_so(folder):
 
 
 def test_the_table_marks_what_differs():
-    figures = expected().figures["adult"]["val"]
-    counts = dict(zip(COUNTS, expected().counts["adult"]["val"], strict=True))
+    figures = expected()["figures"]["adult"]["val"]
+    counts = dict(zip(COUNTS, expected()["counts"]["adult"]["val"], strict=True))
     pair = {"dataset": "adult", "generator": "val", **counts}
     pair |= {k: float(v) / (1 if k.startswith("distance") else 100) for k, v in figures.items()}
     right, wrong = io.StringIO(), io.StringIO()

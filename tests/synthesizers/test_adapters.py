@@ -19,7 +19,7 @@ import process
 import understudy as us
 from understudy.data.tables import Table
 from understudy.errors import DataError, MissingExtraError, OptionError
-from understudy.synthesizers.adapters.exchange import hand_over, take_back
+from understudy.synthesizers.adapters.base import hand_over, take_back
 from understudy.synthesizers.generators import Ours
 from understudy.workflows.release.asked import check_method
 

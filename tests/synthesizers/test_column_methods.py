@@ -6,11 +6,17 @@ import pytest
 
 import understudy as us
 from people import people
-from understudy.synthesizers.columns import COLUMN_METHODS, Settings
-from understudy.synthesizers.columns.given import Given, apply_design, fit_design
-from understudy.synthesizers.columns.linear import fit_logistic, fit_normal
-from understudy.synthesizers.columns.neural import _loss, _slopes
-from understudy.synthesizers.columns.samplers import draw_codes, softmax
+from understudy.synthesizers.columns import COLUMN_METHODS, ColumnOptions
+from understudy.synthesizers.columns.regressions import (
+    _forward,
+    _loss,
+    _slopes,
+    apply_design,
+    fit_design,
+    fit_logistic,
+    fit_normal,
+)
+from understudy.synthesizers.columns.samplers import Given, Training, draw_codes, softmax
 
 DRAWN = [name for name in COLUMN_METHODS if name != "keep"]
 INFORMED = [name for name in DRAWN if name != "sample"]
@@ -121,9 +127,10 @@ def test_posterior_of_the_regression_is_as_wide_as_theory_says():
     x = rng.normal(size=50)
     y = 1 + 2 * x + rng.normal(size=50)
     given = Given(x[:, None], np.zeros(1, np.int64), np.zeros(1, bool))
+    proper = ColumnOptions(proper=True)
     slopes = np.array(
         [
-            fit_normal(given, y, Settings(proper=True), np.random.default_rng(i)).weights[1]
+            fit_normal(Training(given, y, proper, np.random.default_rng(i))).weights[1]
             for i in range(600)
         ]
     )
@@ -141,7 +148,7 @@ def test_logistic_agrees_with_scikit_learn():
     table = np.column_stack([rng.normal(size=800), rng.integers(0, 4, 800)])
     given = Given(table, np.array([0, 4]), np.array([False, True]))
     target = rng.integers(0, 3, 800) + (table[:, 0] > 0.5) * (table[:, 1] == 2)
-    ours = fit_logistic(given, target.astype(float), Settings(), rng)
+    ours = fit_logistic(Training(given, target.astype(float), ColumnOptions(), rng, classes=True))
     design = apply_design(ours.design, given)
     theirs = LogisticRegression(max_iter=2000, tol=1e-8).fit(design[:, 1:], target)
     shares = theirs.predict_proba(design[:, 1:])
@@ -154,8 +161,6 @@ def test_slopes_of_the_network_agree_with_differences(classes):
     inputs = rng.normal(size=(20, 3))
     target = rng.integers(0, 4, 20) if classes else rng.normal(size=20)
     layers = [rng.normal(size=s) for s in ((4, 5), (6, 5), (6, 4 if classes else 1))]
-    from understudy.synthesizers.columns.neural import _forward
-
     slopes = _slopes(inputs, target, layers)
     half = 1.0 if classes else 0.5
     for place, at in ((0, (1, 2)), (1, (5, 0)), (2, (3, 0))):
@@ -181,7 +186,7 @@ def test_codes_are_drawn_with_their_shares():
 
 
 def test_too_many_classes_to_boost_are_named(monkeypatch):
-    monkeypatch.setattr("understudy.synthesizers.columns.boosting.MOST_CELLS", 1000)
+    monkeypatch.setattr("understudy.synthesizers.columns.trees.MOST_CELLS", 1000)
     with pytest.raises(us.UnderstudyError, match="classes of 300 rows are too many"):
         fit("boost", people(300, 1))
 

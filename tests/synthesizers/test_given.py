@@ -53,7 +53,7 @@ def test_a_date(made):
     [
         ({}, "nothing is given", "sex=F"),
         ({"sexx": "f"}, "there is no column 'sexx'", "'sex'?"),
-        ({"person_id": 1_000_001}, "'person_id' is left out of synthesis (identifier)", ""),
+        ({"person_id": 1_000_001}, "'person_id' is left out of synthesis", "identifier"),
         ({"sex": "F"}, "'sex' is never 'F'", "did you mean 'f'?"),
         ({"town": "town 33"}, "'town' is never 'town 33'", "did you mean 'town"),
         ({"age": 17}, "given age=17: no value of 'age' is that far out", "between 18 and 89"),

@@ -10,9 +10,8 @@ import understudy as us
 from people import people
 from understudy.data.tables import Marker, Table, read_marker
 from understudy.synthesizers import SYNTHESIZERS
-from understudy.synthesizers.handover import Release, note_for
+from understudy.synthesizers.handover import Release, note_for, readme
 from understudy.synthesizers.partial import Replacement
-from understudy.synthesizers.readme import readme
 
 TABLE = Table.of(people(200, 1))
 FULL = Marker("cart", 1234, files=("s.csv",))

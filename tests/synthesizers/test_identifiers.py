@@ -8,13 +8,13 @@ import pytest
 
 import understudy as us
 from understudy.data.schema.inference import infer_column
-from understudy.synthesizers.identifiers import Identifier
+from understudy.synthesizers.holding import Identifier
 
 
-def fresh(values: list, rows: int, **facts) -> list:
+def fresh(values: list, rows: int, *, reads: bool = True) -> list:
     series = pl.Series("id", values, dtype=None if values else pl.String)
     column = infer_column(series)
-    made = Identifier.fit(series, column, **facts)
+    made = Identifier.fit(series if reads else None, column)
     again = Identifier.from_dict(made.to_dict(), us.Schema((column,)))
     assert again == made
     whole = made.values(0, rows, rows)

@@ -8,6 +8,7 @@ import pytest
 
 import understudy as us
 from understudy.data.tables import Table
+from understudy.synthesizers.columns import COLUMN_METHODS
 from understudy.synthesizers.generators import Ours
 
 SAMPLES = 200_000
@@ -74,6 +75,14 @@ def test_a_forest_of_trees_gives_the_chance_under_its_fit(table):
     chances = np.exp(made.method.log_likelihood(every))
     assert chances.sum() == pytest.approx(1, abs=1e-9)
     assert Ours("sequential", {"method": "random_forest"}).log_likelihood(table, every) is None
+
+
+@pytest.mark.parametrize("method", [name for name in COLUMN_METHODS if name != "keep"])
+def test_a_column_method_that_is_exact_has_samplers_that_know_their_shares(table, method):
+    made = us.synthesizer("sequential", method=method, trees=3, rounds=3, seed=1).fit(table).method
+    known = all(model.knows_chances(made.options()) for model in made.models_)
+    assert known == (COLUMN_METHODS[method].exact or method == "random_forest")
+    assert (made.log_likelihood(table) is not None) == known
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import understudy as us
 from people import people
 from understudy.data.schema import infer
 from understudy.errors import OptionError
-from understudy.synthesizers.margins import Margins, _apportion, _whole
+from understudy.synthesizers.drawing import Margins, _apportion, _whole
 
 REAL = people(2000, 1)
 

@@ -108,7 +108,8 @@ def test_no_method_inside_another_runs_anything(sound, base, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["os:system", "understudy.synthesizers.cart:Cart", "forest.py", "../forest", "Forest"]
+    "name",
+    ["os:system", "understudy.synthesizers.sequential:Cart", "forest.py", "../forest", "Forest"],
 )
 def test_only_registered_names_are_known(sound, name, tmp_path):
     forged.with_head(sound["forest"], tmp_path / "m", method=name)

@@ -129,7 +129,7 @@ def test_categories_keep_their_type(seen):
 @pytest.mark.parametrize(
     ("columns", "more", "message", "hint"),
     [
-        (["incme"], {}, "replace: the column 'incme' does not exist", "'income'?"),
+        (["incme"], {}, "replace: there is no column 'incme'", "'income'?"),
         (["person_id"], {}, "'person_id' is left out of synthesis", ""),
         ([], {}, "no column is named", "name"),
         (["age", "age"], {}, "'age' stands twice", "once"),

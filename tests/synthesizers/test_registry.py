@@ -25,7 +25,7 @@ ADAPTERS = ("sdv", "datasynthesizer", "mostlyai")
 def methods(tmp_path, monkeypatch):
     """Give a fresh registry that finds what is installed in a folder of its own."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    return Methods({"bootstrap": Bootstrap, "late": "understudy.synthesizers.cart:Cart"})
+    return Methods({"bootstrap": Bootstrap, "late": "understudy.synthesizers.sequential:Cart"})
 
 
 @pytest.fixture(scope="module")

@@ -141,7 +141,7 @@ def test_a_choice_for_each_column_comes_from_the_schema_and_options_win(couples,
     assert kinds()["age"] == "Normal"
     assert kinds()["wage"] == "Leaves"
     assert kinds(methods={"age": "pmm"})["age"] == "Matched"
-    assert kinds(method="sample")["age"] == "Pool"
+    assert kinds(method="sample")["age"] == "Marginal"
     assert list(kinds(visit="table", rules=[])) == couples.columns
     cart = us.synthesizer("cart", seed=1).fit(couples, schema=tmp_path / "s.toml")
     assert order(cart)[0] == "age"

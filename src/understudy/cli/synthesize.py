@@ -236,11 +236,10 @@ def _full(
     from understudy.data.tables import Table
     from understudy.synthesizers import DEFAULT, synthesizer
     from understudy.synthesizers.claims import claimed, refuse_typed_by_rows
-    from understudy.synthesizers.constraints import all_constraints
-    from understudy.synthesizers.given import given_condition
+    from understudy.synthesizers.constraints import all_constraints, given_condition
+    from understudy.synthesizers.drawing import Margins
     from understudy.synthesizers.handover import Release
     from understudy.synthesizers.holding import with_identifiers
-    from understudy.synthesizers.margins import Margins
 
     name = DEFAULT if method is None else method
     common.only(options, name)

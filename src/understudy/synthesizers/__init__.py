@@ -9,7 +9,6 @@ from understudy.errors import OptionError
 from understudy.judging.comparison import Progress, silent
 from understudy.synthesizers.base import Method, MethodCard, Synthesizer
 from understudy.synthesizers.bayes import Bayes
-from understudy.synthesizers.cart import Cart
 from understudy.synthesizers.claims import claimed
 from understudy.synthesizers.command import Command
 from understudy.synthesizers.controls import Bootstrap, Corrupt, Flip, Independent
@@ -18,7 +17,7 @@ from understudy.synthesizers.forest import Forest
 from understudy.synthesizers.loading import load_model
 from understudy.synthesizers.options import options_of, with_options
 from understudy.synthesizers.registry import Methods, insist
-from understudy.synthesizers.sequential import Sequential
+from understudy.synthesizers.sequential import Cart, Sequential
 
 __all__ = [
     "DEFAULT",
@@ -44,9 +43,9 @@ SYNTHESIZERS = Methods(
         "copula": Copula,
         "bayes": Bayes,
         "command": Command,
-        "sdv": "understudy.synthesizers.adapters.sdv:Sdv",
-        "datasynthesizer": "understudy.synthesizers.adapters.datasynthesizer:DataSynthesizer",
-        "mostlyai": "understudy.synthesizers.adapters.mostlyai:MostlyAI",
+        "sdv": "understudy.synthesizers.adapters.tools:Sdv",
+        "datasynthesizer": "understudy.synthesizers.adapters.tools:DataSynthesizer",
+        "mostlyai": "understudy.synthesizers.adapters.tools:MostlyAI",
     }
 )
 DEFAULT = "forest"

@@ -19,11 +19,9 @@ from understudy.judging.comparison import Progress, silent, stream
 from understudy.options import MOST_ROWS, check_number
 from understudy.synthesizers import claims
 from understudy.synthesizers.budget import Step
-from understudy.synthesizers.constraints import all_constraints
-from understudy.synthesizers.drawing import Drawing, complete
-from understudy.synthesizers.given import given_condition
+from understudy.synthesizers.constraints import all_constraints, given_condition
+from understudy.synthesizers.drawing import Drawing, Margins, complete
 from understudy.synthesizers.holding import Held
-from understudy.synthesizers.margins import Margins
 from understudy.synthesizers.model_file import Origin, State, write_model
 from understudy.synthesizers.options import options_given
 

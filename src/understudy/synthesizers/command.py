@@ -1,19 +1,18 @@
 """Any program as a method: it reads a training file and writes a synthetic one."""
 
-import dataclasses
 import itertools
 import os
 import re
 import shlex
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
 import polars as pl
 
-from understudy.data.schema import Schema, near
+from understudy.data.schema import near
 from understudy.data.tables import Table, read_file, write_file
 from understudy.errors import DataError, OptionError
 from understudy.jobs.fingerprint import file_digest
@@ -21,14 +20,11 @@ from understudy.jobs.temporary import TemporaryFolder
 from understudy.judging.comparison import Progress
 from understudy.options import check_number
 from understudy.synthesizers.base import MethodCard
-from understudy.synthesizers.model_file import State
-from understudy.synthesizers.program import Program
-from understudy.synthesizers.returned import Strange, take_in
+from understudy.synthesizers.program import LARGEST_SEED, ForeignMethod, Oddity, take_in
 
 PLACES = ("train", "out", "rows", "seed")
 FORMATS = ("csv", "parquet")
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
-LARGEST_SEED = 2**31
 MOST_NOTES = 8
 INTERPRETER = re.compile(
     r"(python|pypy|R|Rscript|julia|java|node|ruby|perl|(ba|da|z|k)?sh)[\d.]*(\.exe)?$"
@@ -39,7 +35,7 @@ EXAMPLE = "such as 'Rscript make.R {train} {out} {rows} {seed}'"
 
 
 @dataclass(kw_only=True)
-class Command:
+class Command(ForeignMethod):
     """A program that is run anew for every sample.
 
     Parameters
@@ -65,11 +61,8 @@ class Command:
     environment: dict[str, str] | None = None
     version: str = ""
     table_: Table = field(init=False, repr=False)
-    strange_: dict[tuple[str, str], list[Strange]] = field(
-        default_factory=dict, init=False, repr=False
-    )
+    oddities_: dict[tuple[str, str], Oddity] = field(default_factory=dict, init=False, repr=False)
 
-    foreign: ClassVar[bool] = True
     card: ClassVar[MethodCard] = MethodCard(
         name="command",
         title="Any program",
@@ -93,9 +86,6 @@ class Command:
                 f"command: environment = {self.environment!r}", hint="give names with values"
             )
         self.version = str(self.version)
-        self._check_places()
-
-    def _check_places(self) -> None:
         found = PLACEHOLDER.findall(" ".join(self.words))
         for name in found:
             if name not in PLACES:
@@ -170,7 +160,7 @@ class Command:
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Keep the table: the program learns when it is run."""
         self.ready()
-        self.table_, self.strange_ = table, {}
+        self.table_, self.oddities_ = table, {}
         return self
 
     def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
@@ -183,14 +173,7 @@ class Command:
             write_file(self.table_.modelled, train)
             places = {"train": train, "out": out, "rows": rows, "seed": seed}
             words = [PLACEHOLDER.sub(lambda m: str(places[m[1]]), word) for word in self.words]
-            program = Program(
-                self.program,
-                words,
-                self.seconds,
-                self._environment,
-                more="allow more with command.seconds",
-            )
-            program.run(folder / "said")
+            self.run_program(words, folder, self._environment)
             if not out.is_file():
                 raise DataError(f"{self.program} ended and wrote no table", hint="write to {out}")
             return self._read(out, rows)
@@ -202,32 +185,19 @@ class Command:
         except DataError as error:
             told = error.message.replace(str(out), "its table")
             raise DataError(f"{self.program}: {told}", hint=error.hint) from error
-        made, strange = take_in(frame, self.table_.schema, rows, self.program)
-        for found in strange:
-            self.strange_.setdefault((found.column, found.what), []).append(found)
+        made, found = take_in(frame, self.table_.schema, rows, self.program)
+        for odd in found:
+            before = self.oddities_.setdefault((odd.column, odd.what), replace(odd, many=0))
+            self.oddities_[odd.column, odd.what] = replace(before, many=before.many + odd.many)
         return made
 
     @property
     def notes_(self) -> tuple[str, ...]:
         """What is strange about the tables that the program made, so far."""
-        told = []
-        for found in self.strange_.values():
-            many = sum(one.many for one in found)
-            told.append(f"{self.program}: {dataclasses.replace(found[0], many=many)}")
+        told = [f"{self.program}: {odd}" for odd in self.oddities_.values()]
         if len(told) > MOST_NOTES:
             told[MOST_NOTES:] = [f"{self.program}: and {len(told) - MOST_NOTES} more such columns"]
         return tuple(told)
-
-    def state(self) -> State:
-        """Refuse: what the program learnt is not known."""
-        raise OptionError(
-            "command: a program's model cannot be saved, for it is not known",
-            hint="keep the command; it makes further rows from the training table",
-        )
-
-    def restore(self, state: State, schema: Schema) -> Self:
-        """Refuse, as no such file is written."""
-        raise OptionError("command: there are no model files", hint="run the command again")
 
 
 def _is_file(word: str) -> bool:

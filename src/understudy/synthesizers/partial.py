@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.schema import Schema, near
+from understudy.data.schema import Schema
 from understudy.data.tables import Condition, Table
 from understudy.errors import DataError, OptionError
 from understudy.judging.comparison import Progress, silent
 from understudy.options import MOST_REPLICATES, check_number
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS, options_of, synthesizer
 from understudy.synthesizers.base import Synthesizer
-from understudy.synthesizers.constraints import all_constraints
+from understudy.synthesizers.constraints import all_constraints, check_names
 from understudy.synthesizers.holding import Held, with_identifiers
 
 FALLBACK = "cart"
@@ -218,7 +218,7 @@ class Replacement:
 
 def all_but(keep: Sequence[str], schema: Schema) -> tuple[str, ...]:
     """Name the columns to be replaced, in the order of visit, if these are to be kept."""
-    _refuse_unknown(keep, schema, "keep")
+    check_names(keep, "keep", schema)
     visit = () if isinstance(schema.visit, str) else schema.visit
     others = tuple(n for n in dict.fromkeys((*visit, *schema.modelled)) if n not in keep)
     if not others:
@@ -232,7 +232,7 @@ def check_columns(columns: Sequence[str], schema: Schema) -> tuple[str, ...]:
     """Check the names of columns to be replaced: some of those modelled, not all."""
     if isinstance(columns, str):
         columns = [columns]
-    _refuse_unknown(columns, schema, "replace")
+    check_names(columns, "replace", schema)
     names = tuple(dict.fromkeys(columns))
     if not names:
         raise OptionError("replace: no column is named", hint="name the columns to be drawn anew")
@@ -245,15 +245,6 @@ def check_columns(columns: Sequence[str], schema: Schema) -> tuple[str, ...]:
             hint="for a fully synthetic table, leave this out",
         )
     return names
-
-
-def _refuse_unknown(names: Sequence[str], schema: Schema, what: str) -> None:
-    for name in names:
-        if name not in schema.modelled:
-            why = "is left out of synthesis" if name in schema else "does not exist"
-            raise OptionError(
-                f"{what}: the column '{name}' {why}", hint=near(name, schema.modelled)
-            )
 
 
 def _chosen(table: Table, condition: Condition | None) -> NDArray[np.bool_]:

@@ -1,6 +1,5 @@
 """Hittmeir, Ekelhart & Mayer (2019): utility and disclosure of synthetic data for regression."""
 
-from understudy.studies.hittmeir2019.show import show
-from understudy.studies.hittmeir2019.study import run
+from understudy.studies.hittmeir2019.study import run, show
 
 __all__ = ["run", "show"]

@@ -1,32 +1,27 @@
 """The tables of the paper that its files allow, by the measures of ``understudy assess``."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, TextIO
 
 import polars as pl
 
-from understudy.data.datasets import dataset
-from understudy.data.schema import near
-from understudy.data.tables import read_file
-from understudy.errors import DataError, OptionError
-from understudy.judging.comparison import Comparison, compare_tables
+from understudy.judging.comparison import Progress, compare_tables, silent
 from understudy.measures import MEASURES
+from understudy.studies import published as shared
 from understudy.studies.latner2025.worlds import (
     MEASURED,
     QUICK_RELEASES,
     RELEASES,
+    ROLES,
     attack_worlds,
     warning,
 )
+from understudy.studies.published import DIFFERS, figure_table, print_all, read_dataset
 
-Progress = Callable[[str, int, int], None]
 Figure = dict[str, Any]
 
-SIMULATED = {"keys": ("var1", "var2", "var3"), "sensitive": ("var4",)}
 SD2011 = {"keys": ("sex", "age", "region", "placesize"), "sensitive": ("depress",)}
 UNIQUE = "1111"
 QUICK = f"quick: {QUICK_RELEASES} fresh releases for each setting of the attack, not {RELEASES}"
@@ -36,7 +31,7 @@ def run(
     data: Path | None = None,
     datasets: tuple[str, ...] = (),
     quick: bool = False,
-    progress: Progress = lambda label, done, total: None,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Compute the tables again.
 
@@ -49,19 +44,16 @@ def run(
     quick : bool
         Attack fewer fresh releases; all else takes seconds.
     """
-    for name in datasets:
-        if name not in PARTS:
-            raise OptionError(f"the study has no data set '{name}'", hint=near(name, PARTS))
-    chosen = [name for name in PARTS if not datasets or name in datasets]
+    chosen = shared.chosen(datasets, PARTS)
     figures: list[Figure] = []
     for number, name in enumerate(chosen):
         progress(name, number, len(chosen))
         figures += PARTS[name](data)
     result: dict[str, Any] = {"figures": figures}
     if "simulated" in chosen:
-        original = _file("latner_simulated", data)
-        released = _file("latner_synthpop_cart_seed1237", data)
-        ten = _file("latner_cart_10_frequencies", data)
+        original = read_dataset("latner_simulated", data)
+        released = read_dataset("latner_synthpop_cart_seed1237", data)
+        ten = read_dataset("latner_cart_10_frequencies", data)
         copies = [_rows(ten, number) for number in range(1, 11)]
         found = attack_worlds(original, released, copies, quick=quick, progress=progress)
         result |= {"worlds": found, "warning": warning(found)}
@@ -69,32 +61,23 @@ def run(
     return {**result, **({"note": QUICK} if quick else {})}
 
 
-def _file(name: str, data: Path | None) -> pl.DataFrame:
-    if data is None:
-        return read_file(dataset(name).path())
-    path = data / dataset(name).file
-    if not path.is_file():
-        raise DataError(f"there is no file '{path}'", hint="check the folder after --data")
-    return read_file(path)
-
-
 def simulated(data: Path | None) -> Iterator[Figure]:
     """Give Tables 1, A.1, A.2, figure 2 and footnote 4: four binary columns, one unique record."""
-    original = _file("latner_simulated", data)
-    released = _file("latner_synthpop_cart_seed1237", data)
-    ten, hundred = (_file(f"latner_cart_{n}_frequencies", data) for n in (10, 100))
+    original = read_dataset("latner_simulated", data)
+    released = read_dataset("latner_synthpop_cart_seed1237", data)
+    ten, hundred = (read_dataset(f"latner_cart_{n}_frequencies", data) for n in (10, 100))
     copies = {number: _rows(ten, number) for number in range(1, 11)}
     for row, table in {"Original": None, "Synthetic": released}.items():
-        yield from _risks("Table 1", row, original, table, SIMULATED)
+        yield from _risks("Table 1", row, original, table, ROLES)
     for number, table in {0: original, **copies}.items():
         joined = table.select(pl.concat_str(pl.all())).to_series()
         for combination in sorted(f"{n:04b}" for n in range(16)):
             times = int((joined == combination).sum())
             yield _figure("Table A.1", combination, str(number), times)
     rows = []
-    yield from _risks("Table A.2", "Original", original, None, SIMULATED)
+    yield from _risks("Table A.2", "Original", original, None, ROLES)
     for number, table in copies.items():
-        found = list(_risks("Table A.2", f"Synthetic {number}", original, table, SIMULATED))
+        found = list(_risks("Table A.2", f"Synthetic {number}", original, table, ROLES))
         rows.append(found)
         yield from found
     for place, name in enumerate(("identity", "attribute")):
@@ -119,10 +102,10 @@ def _rows(frequencies: pl.DataFrame, number: int) -> pl.DataFrame:
 
 def sd2011(data: Path | None) -> Iterator[Figure]:
     """Give the original row of Table A.4, and DiSCO where the target is made constant."""
-    original = _file("sd2011", data)
+    original = read_dataset("sd2011", data)
     yield from _risks("Table A.4", "Original data", original, None, SD2011)
     constant = original.with_columns(depress=pl.lit("0"))
-    found = _measure("privacy.attribute_disclosure", _compare(original, constant, SD2011))
+    found = MEASURES["privacy.attribute_disclosure"](compare_tables(original, constant, **SD2011))
     told = {row[1]: row[3] for row in found.tables["disclosure"].rows}
     for name in ("DiS", "DiSCO"):
         yield _figure("constant target", "Original data, depress = 0", name, told[name])
@@ -136,43 +119,24 @@ PARTS: dict[str, Callable[[Path | None], Iterator[Figure]]] = {
 }
 
 
-def _compare(original: pl.DataFrame, table: pl.DataFrame, roles: Any) -> Comparison:
-    return compare_tables(original, table, **roles)
-
-
-def _measure(name: str, comparison: Comparison) -> Any:
-    return MEASURES[name](comparison)
-
-
 def _risks(
     where: str, row: str, original: pl.DataFrame, table: pl.DataFrame | None, roles: Any
 ) -> Iterator[Figure]:
     """Give identity and attribute risk; the original's own where no table is given."""
-    comparison = _compare(original, original if table is None else table, roles)
-    for name, measure in (
-        ("identity", "privacy.replicated_uniques"),
-        ("attribute", "privacy.attribute_disclosure"),
-    ):
-        found = _measure(measure, comparison)
+    comparison = compare_tables(original, original if table is None else table, **roles)
+    for name, measure in zip(("identity", "attribute"), MEASURED.values(), strict=True):
+        found = MEASURES[measure](comparison)
         value = found.value if table is not None else found.baselines["original"]
         yield _figure(where, row, name, value)
 
 
-def _figure(table: str, row: str, name: str, value: float) -> Figure:
+def _figure(table: str, row: str, name: str, value: float | None) -> Figure:
     return {"table": table, "row": row, "figure": name, "value": value}
-
-
-@cache
-def expected() -> dict[str, Any]:
-    """Read the published figures, as printed."""
-    text = Path(__file__).with_name("expected.json").read_text(encoding="utf-8")
-    made: dict[str, Any] = json.loads(text)
-    return made
 
 
 def published(figure: Figure) -> str | None:
     """Give a figure as it is printed, if it is."""
-    rows = expected()["tables"].get(figure["table"], {})
+    rows = shared.expected("latner2025")["tables"].get(figure["table"], {})
     found: str | None = rows.get(figure["row"], {}).get(figure["figure"])
     return found
 
@@ -196,59 +160,28 @@ def differing(result: dict[str, Any]) -> list[Figure]:
 
 def show(result: dict[str, Any], file: TextIO) -> None:
     """Print the figures of each table; a sign marks what differs from what is printed."""
-    from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=file)
-    figures = result["figures"]
+    figures, parts = result["figures"], []
     for title in dict.fromkeys(figure["table"] for figure in figures):
         own = [figure for figure in figures if figure["table"] == title]
         columns = list(dict.fromkeys(figure["figure"] for figure in own))
-        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-        table.title, table.title_justify = Text(title, style="bold"), "left"
-        table.add_column("")
-        for column in columns:
-            table.add_column(column, justify="right", no_wrap=True)
+        parts.append(figure_table(title, [""], columns))
         for row in dict.fromkeys(figure["row"] for figure in own):
             cells = {f["figure"]: _cell(f) for f in own if f["row"] == row}
-            table.add_row(Text(row), *(cells.get(column, "") for column in columns))
-        console.print(table)
-        console.print()
+            parts[-1].add_row(Text(row), *(cells.get(column, "") for column in columns))
     wrong = differing(result)
-    console.print(
-        f"{len(figures) - len(wrong)} of {len(figures)} figures agree with the expected ones.",
-        highlight=False,
-    )
-    for figure in wrong:
-        console.print(
-            f"differs: {figure['table']}, {figure['row']}, {figure['figure']}: {published(figure)}",
-            highlight=False,
-        )
+    agreed = len(figures) - len(wrong)
+    parts.append(f"{agreed} of {len(figures)} figures agree with the expected ones.")
+    parts += [f"differs: {f['table']}, {f['row']}, {f['figure']}: {published(f)}" for f in wrong]
     if "worlds" in result:
-        _show_worlds(result, console)
-    if "note" in result:
-        console.print(result["note"], highlight=False)
-
-
-def _show_worlds(result: dict[str, Any], console: Any) -> None:
-    """Print the posterior of the unique record beside what the measures say."""
-    from rich.table import Table
-    from rich.text import Text
-
-    title = "The worlds attack: posterior of 1111 (prior 6.25), and the measures"
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.title, table.title_justify = Text(title, style="bold"), "left"
-    table.add_column("")
-    for column in ("tables", "posterior", *MEASURED):
-        table.add_column(column, justify="right")
-    for row in result["worlds"]:
-        cells = [_range(row, f"{name} ") for name in MEASURED]
-        table.add_row(Text(row["release"]), str(row["releases"]), _range(row, ""), *cells)
-    console.print()
-    console.print(table)
-    console.print()
-    console.print(result["warning"], highlight=False)
+        title = "The worlds attack: posterior of 1111 (prior 6.25), and the measures"
+        table = figure_table(title, [""], ["tables", "posterior", *MEASURED])
+        for row in result["worlds"]:
+            ranges = [_range(row, name) for name in ("", *(f"{name} " for name in MEASURED))]
+            table.add_row(Text(row["release"]), str(row["releases"]), *ranges)
+        parts += ["", table, result["warning"]]
+    print_all(file, [*parts, *([result["note"]] if "note" in result else [])])
 
 
 def _range(row: Figure, name: str) -> str:
@@ -260,4 +193,4 @@ def _range(row: Figure, name: str) -> str:
 
 def _cell(figure: Figure) -> str:
     same = published(figure) == printed(figure["value"])
-    return printed(figure["value"]) + ("" if same else " ≠")
+    return printed(figure["value"]) + ("" if same else DIFFERS)

@@ -4,7 +4,6 @@ The attacker refits the trees in all 16 worlds; the chance of a release in each 
 releases show that the posterior of the unique record and the measures point in opposite directions.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,11 @@ from understudy.attacks.posterior import normalised
 from understudy.attacks.records import vulnerable
 from understudy.data.tables import Table
 from understudy.errors import DataError
-from understudy.judging.comparison import compare_tables, stream
+from understudy.judging.comparison import Progress, compare_tables, stream
 from understudy.measures import MEASURES
 from understudy.synthesizers import synthesizer
 from understudy.synthesizers.generators import Ours
 
-Progress = Callable[[str, int, int], None]
 Row = dict[str, Any]
 
 SEED = 1237

@@ -3,42 +3,130 @@
 The authors' code and their text differ in places; the README beside this file lists them.
 """
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.datasets import FOLDER, cache_folder
+from understudy.data.schema import near
 from understudy.errors import DataError
+from understudy.judging.comparison import Progress, silent
 from understudy.kernels.marginals import Layout, count_tables, table_distances
 from understudy.kernels.neighbors import hamming_neighbors
-from understudy.studies.platzer2021.binning import (
+from understudy.studies import published as shared
+from understudy.studies.platzer2021.tables import (
     Codes,
+    Columns,
     LumpedNumbers,
     LumpedTexts,
     cut,
     level_codes,
     pooled_breaks,
+    read_other,
+    read_training,
 )
-from understudy.studies.platzer2021.expected import expected
-from understudy.studies.platzer2021.folder import HOLDOUT, Files, default_folder, find_files
-from understudy.studies.platzer2021.reading import Columns, read_other, read_training
+from understudy.studies.published import DIFFERS, SAME, dim, figure_table, print_all
 
-Progress = Callable[[str, int, int], None]
-
+TRAINING, HOLDOUT = "trn", "val"
+EXTENSIONS = (".csv.gz", ".csv")
 WAYS = {1: 100, 2: 10, 3: 5}
 DISTANCE_BINS = 100
 QUICK = 3
+PERCENT = ("f1", "f2", "f3", "share")
+FIGURES = {
+    **dict(zip(PERCENT, ("F1 %", "F2 %", "F3 %", "share %"), strict=True)),
+    "distance_training": "to train",
+    "distance_holdout": "to hold.",
+}
+COUNTS = ("n_closer", "n_further", "n_equal")
+CUT = "…"
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of one data set; generators by name, in alphabetical order."""
+
+    name: str
+    training: Path
+    holdout: Path
+    generators: dict[str, Path]
+
+
+def default_folder() -> Path:
+    """Find the authors' files in the folder of data sets or in the cache."""
+    named = os.environ.get(FOLDER)
+    folders = [Path(named)] if named else []
+    folders = [folder / "platzer2021" for folder in (*folders, cache_folder() / "data")]
+    for folder in folders:
+        if folder.is_dir():
+            return folder
+    raise DataError(
+        f"there is no folder '{folders[0]}'",
+        hint=f"name one with --data, or set {FOLDER} to the folder that holds platzer2021",
+    )
+
+
+def find_files(folder: Path, names: tuple[str, ...] = ()) -> list[Files]:
+    """Find the files of the named data sets, or of all in the folder."""
+    if not folder.is_dir():
+        raise DataError(f"there is no folder '{folder}'", hint="check the path after --data")
+    stems = _stems(folder)
+    endings = tuple(f"_{role}" for role in (TRAINING, HOLDOUT))
+    found = sorted({stem.rpartition("_")[0] for stem in stems if stem.endswith(endings)} - {""})
+    if not (found or names):
+        raise DataError(
+            f"{folder}: there are no files named NAME_trn.csv and NAME_val.csv, packed or not",
+            hint="name each file by its data set and generator, such as adult_trn.csv.gz",
+        )
+    return [_files(folder, name, stems, found) for name in dict.fromkeys(names or found)]
+
+
+def _stems(folder: Path) -> dict[str, Path]:
+    stems: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        extension = next((e for e in EXTENSIONS if path.name.endswith(e)), None)
+        if extension is None or not path.is_file():
+            continue
+        stem = path.name.removesuffix(extension)
+        if stem in stems:
+            raise DataError(
+                f"{folder}: there are both {stems[stem].name} and {path.name}",
+                hint="keep one of the two",
+            )
+        stems[stem] = path
+    return stems
+
+
+def _files(folder: Path, name: str, stems: dict[str, Path], found: list[str]) -> Files:
+    longer = tuple(f"{other}_" for other in found if other.startswith(f"{name}_"))
+    own = {
+        stem.removeprefix(f"{name}_"): path
+        for stem, path in stems.items()
+        if stem.startswith(f"{name}_") and not (longer and stem.startswith(longer))
+    }
+    if not own:
+        raise DataError(f"{folder}: there is no data set '{name}'", hint=near(name, found))
+    for role in (TRAINING, HOLDOUT):
+        if role not in own:
+            raise DataError(
+                f"{folder}: there is no file {name}_{role}.csv or {name}_{role}.csv.gz",
+                hint=f"a data set needs {name}_trn (training) and {name}_val (holdout)",
+            )
+    made = {label: own[label] for label in sorted(own) if label not in (TRAINING, HOLDOUT)}
+    return Files(name, own[TRAINING], own[HOLDOUT], made)
 
 
 def run(
     data: Path | None = None,
     datasets: tuple[str, ...] = (),
     quick: bool = False,
-    progress: Progress = lambda label, done, total: None,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Compute all measures of each generator, and of the holdout as generator ``val``.
 
@@ -73,7 +161,7 @@ def _generators(files: Files, quick: bool) -> list[str]:
     labels = list(files.generators)
     if not quick:
         return labels
-    known = expected().quick
+    known = expected()["quick"]
     return sorted(sorted(labels, key=lambda label: label not in known)[:QUICK])
 
 
@@ -195,3 +283,93 @@ def closest_records(
         "distance_training": float(near.mean()),
         "distance_holdout": float(far.mean()),
     }
+
+
+def expected() -> dict[str, Any]:
+    """Give figures 7 and 8 as printed, and the authors' own ``counts``, by data set and generator.
+
+    ``quick`` names the generators of a quick run.
+    """
+    return shared.expected("platzer2021")
+
+
+def printed(name: str, value: float | None) -> str:
+    """Write a figure as the paper prints it.
+
+    Examples
+    --------
+    >>> printed("f1", 0.00581), printed("distance_training", 2.1366), printed("f3", None)
+    ('0.6', '2.14', '–')
+    """
+    if value is None:
+        return "–"
+    return f"{100 * value:.1f}" if name in PERCENT else f"{value:.2f}"
+
+
+def agrees(name: str, value: float | None, published: str) -> bool:
+    """Tell whether a figure is the published one at the printed digits.
+
+    Some figures are cut short in the text at hand; they end in ``…``.
+
+    Examples
+    --------
+    >>> agrees("f1", 0.00581, "0.6"), agrees("distance_holdout", 4.288, "4.2…")
+    (True, True)
+    """
+    if published.endswith(CUT):
+        return printed(name, value).startswith(published.removesuffix(CUT))
+    return printed(name, value) == published
+
+
+def published_figures(pair: dict[str, Any]) -> dict[str, str]:
+    """Give the published figures of a pair, if there are any."""
+    made: dict[str, str] = expected()["figures"].get(pair["dataset"], {}).get(pair["generator"], {})
+    return made
+
+
+def _published_counts(pair: dict[str, Any]) -> dict[str, int]:
+    found = expected()["counts"].get(pair["dataset"], {}).get(pair["generator"], ())
+    return dict(zip(COUNTS, found, strict=False))
+
+
+def differing(pair: dict[str, Any]) -> list[str]:
+    """Name the figures and counts of a pair that differ from the published ones."""
+    figures, counts = published_figures(pair), _published_counts(pair)
+    wrong = [name for name, text in figures.items() if not agrees(name, pair[name], text)]
+    return wrong + [name for name, count in counts.items() if pair[name] != count]
+
+
+def show(result: dict[str, Any], file: TextIO) -> None:
+    """Print one table a data set; a sign marks what differs at the printed digits."""
+    from rich.text import Text
+
+    tables: dict[str, Any] = {}
+    for pair in result["pairs"]:
+        name, published, wrong = pair["dataset"], published_figures(pair), differing(pair)
+        if name not in tables:
+            tables[name] = figure_table(name, ["generator"], FIGURES.values(), overflow="fold")
+        cells = (printed(f, pair[f]) + (DIFFERS if f in wrong else SAME) for f in FIGURES)
+        tables[name].add_row(Text(pair["generator"]), *cells)
+        if published:
+            cells = (dim(published[figure] + SAME) for figure in FIGURES)
+            tables[name].add_row(dim("  published"), *cells)
+    print_all(file, [*tables.values(), *_summary(result)])
+
+
+def _summary(result: dict[str, Any]) -> list[str]:
+    """Say how many figures and counts are the published ones, and which are not."""
+    pairs = result["pairs"]
+    figures = sum(len(published_figures(pair)) for pair in pairs)
+    counts = sum(len(_published_counts(pair)) for pair in pairs)
+    wrong = [(pair, name) for pair in pairs for name in differing(pair)]
+    off = sum(name in COUNTS for _, name in wrong)
+    lines = []
+    if figures:
+        agreed = figures - (len(wrong) - off)
+        lines.append(f"{agreed} of {figures} printed figures agree with figures 7 and 8.")
+    if counts:
+        lines.append(f"{counts - off} of {counts} counts agree with the authors' results file.")
+    if not (figures or counts):
+        lines.append("There are no published figures for these files.")
+    lines += [f"differs: {p['dataset']}, {p['generator']}: {name}" for p, name in wrong]
+    return lines + ([result["note"]] if "note" in result else [])

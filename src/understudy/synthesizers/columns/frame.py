@@ -22,17 +22,10 @@ from understudy.jobs.threads import one_thread
 from understudy.judging.comparison import Progress
 from understudy.options import MOST, check_number
 from understudy.synthesizers.base import MethodCard
-from understudy.synthesizers.columns import COLUMN_METHODS, KEEP, Settings
-from understudy.synthesizers.columns.chances import KNOWN, log_chances
-from understudy.synthesizers.columns.given import Given
-from understudy.synthesizers.columns.models import (
-    ColumnModel,
-    Fixed,
-    dump,
-    fit_model,
-    rebuild,
-)
-from understudy.synthesizers.columns.plan import Plan, Wishes, methods_of
+from understudy.synthesizers.columns import COLUMN_METHODS, KEEP
+from understudy.synthesizers.columns.models import ColumnModel, FixedValue
+from understudy.synthesizers.columns.plan import Plan, Wishes
+from understudy.synthesizers.columns.samplers import ColumnOptions, Given, Training
 from understudy.synthesizers.columns.variables import Variable
 from understudy.synthesizers.model_file import State
 
@@ -61,50 +54,53 @@ class Frame:
         """What the options ask for."""
         raise NotImplementedError
 
-    def settings(self) -> Settings:
+    def options(self) -> ColumnOptions:
         """The options of the column methods."""
         names = {f.name for f in dataclasses.fields(self)}  # type: ignore[arg-type,unused-ignore]
-        own = {
-            f.name: getattr(self, f.name) for f in dataclasses.fields(Settings) if f.name in names
-        }
-        return Settings(**own)
+        known = [f.name for f in dataclasses.fields(ColumnOptions) if f.name in names]
+        return ColumnOptions(**{name: getattr(self, name) for name in known})
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Model each column given those before it."""
-        with one_thread():
-            return self._fit(table, rng, progress)
-
-    def _fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
-        plan, settings, source = Plan.of(self.wishes(), table), self.settings(), MemorySource(table)
+        plan = Plan.of(self.wishes(), table)
         rows = np.arange(table.height)
         if self.proper:
             rows = rng.integers(0, table.height, table.height)
-        places = {name: place for place, name in enumerate(plan.order)}
-        matrix = np.empty((table.height, len(places)), order="F")
+        matrix = np.empty((table.height, len(plan.order)), order="F")
         self.models_, self.schema_ = [], table.schema
         self.methods_ = tuple(sorted({*plan.methods.values()} - {KEEP}))
-        for name, place in places.items():
-            how = COLUMN_METHODS[plan.methods[name]]
-            variable = Variable.fit(
-                source, table.schema[name], codes_are_numbers=how.codes_are_numbers
-            )
-            codes, numbers = variable.read(table.values(name))
-            matrix[:, place] = variable.predictor(codes, numbers)
-            model = ColumnModel(variable)
-            if plan.methods[name] != KEEP:
-                free = np.ones(table.height, bool)
-                for rule in plan.rules_of(name):
-                    free &= ~rule.holds(table)
-                given = tuple(places[other] for other in plan.predictors[name])
-                model = fit_model(
-                    variable, codes, numbers, self._given(matrix, given), rows, free,
-                    plan.methods[name], settings, rng,
-                )  # fmt: skip
-                fixed = (Fixed.of(r, table, codes, numbers) for r in plan.rules_of(name))
-                model = dataclasses.replace(model, predictors=given, fixed=tuple(fixed))
-            self.models_.append(model)
-            progress("modelling columns", place + 1, len(places))
+        with one_thread():
+            for place, name in enumerate(plan.order):
+                self.models_.append(self._fit_column(name, plan, table, matrix, rows, rng))
+                progress("modelling columns", place + 1, len(plan.order))
         return self
+
+    def _fit_column(
+        self,
+        name: str,
+        plan: Plan,
+        table: Table,
+        matrix: NDArray[np.float64],
+        rows: NDArray[np.int64],
+        rng: np.random.Generator,
+    ) -> ColumnModel:
+        """Model a column, and put it into the matrix of predictors."""
+        how, column = COLUMN_METHODS[plan.methods[name]], table.schema[name]
+        numeric = how.codes_are_numbers
+        variable = Variable.fit(MemorySource(table), column, codes_are_numbers=numeric)
+        codes, numbers = variable.read(table.values(name))
+        matrix[:, len(self.models_)] = variable.predictor(codes, numbers)
+        if plan.methods[name] == KEEP:
+            return ColumnModel(variable)
+        free, rules = np.ones(table.height, bool), plan.rules_of(name)
+        for rule in rules:
+            free &= ~rule.holds(table)
+        predictors = tuple(plan.order.index(other) for other in plan.predictors[name])
+        fixed = tuple(FixedValue.of(rule, table, codes, numbers) for rule in rules)
+        given = self._given(matrix, predictors)
+        training = Training(given, np.empty(0), self.options(), rng)
+        model = ColumnModel(variable, predictors, fixed)
+        return model.fitted(how, (codes, numbers), rows, free, training)
 
     def _given(self, matrix: Any, places: tuple[int, ...]) -> Given:
         variables = [self.models_[place].variable for place in places]
@@ -123,8 +119,7 @@ class Frame:
                 f"{self.card.name}: the columns that are kept ({', '.join(kept)}) need rows",
                 hint="complete the rows of a table, or keep no column",
             )
-        with one_thread():
-            return self._draw(rows, None, rng)
+        return self._draw(rows, None, rng)
 
     def complete(self, kept: Table, rng: np.random.Generator) -> pl.DataFrame:
         """Draw all other columns for the rows of a table whose kept columns stay untouched."""
@@ -134,72 +129,79 @@ class Frame:
                     f"{kept.name}: the column '{model.name}' that is kept is missing",
                     hint=near(model.name, kept.frame.columns),
                 )
-        with one_thread():
-            return self._draw(kept.height, kept, rng)
+        return self._draw(kept.height, kept, rng)
 
     def _draw(self, rows: int, kept: Table | None, rng: np.random.Generator) -> pl.DataFrame:
         matrix = np.empty((rows, len(self.models_)), order="F")
         made: dict[str, pl.Series] = {}
-        settings = self.settings()
-        for place, model in enumerate(self.models_):
-            variable = model.variable
-            if kept is not None and model.is_kept:
-                made[model.name] = kept.frame[model.name]
-                codes, numbers = variable.read(read_values(made[model.name], variable.column))
-            else:
-                given = self._given(matrix, model.predictors)
-                codes, numbers = self._fill(model, given, made, settings, rng)
-                made[model.name] = variable.write(codes, numbers)
-            matrix[:, place] = variable.predictor(codes, numbers)
+        with one_thread():
+            for place, model in enumerate(self.models_):
+                variable = model.variable
+                if kept is not None and model.is_kept:
+                    made[model.name] = kept.frame[model.name]
+                    codes, numbers = variable.read(read_values(made[model.name], variable.column))
+                else:
+                    given = self._given(matrix, model.predictors)
+                    codes, numbers = self._draw_column(model, given, made, rng)
+                    made[model.name] = variable.write(codes, numbers)
+                matrix[:, place] = variable.predictor(codes, numbers)
         return pl.DataFrame(made).select(n for n in self.schema_.modelled if n in made)
 
-    def _fill(
-        self,
-        model: ColumnModel,
-        given: Given,
-        made: dict[str, pl.Series],
-        settings: Settings,
-        rng: np.random.Generator,
+    def _draw_column(
+        self, model: ColumnModel, given: Given, made: dict[str, pl.Series], rng: np.random.Generator
     ) -> Any:
         """Draw a column; where a rule holds, its value is fixed, by the first rule of several."""
         if not model.fixed:
-            return model.draw(given, rng, settings)
-        before = Table(
-            pl.DataFrame(made), Schema(tuple(self.schema_[name] for name in made)), "drawn so far"
-        )
-        codes = np.zeros(len(given), np.int64)
-        numbers = model.variable.numbers_of(codes)
-        free = np.ones(len(given), bool)
-        for fixed in model.fixed:
-            here = free & fixed.rule.condition.mask(before)
-            codes[here] = fixed.code
-            if numbers is not None:
-                numbers[here] = fixed.number
-            free &= ~here
+            return model.draw(given, rng, self.options())
+        schema = Schema(tuple(self.schema_[name] for name in made))
+        free, codes, fixed = model.fixed_values(Table(pl.DataFrame(made), schema, "drawn so far"))
+        numbers = fixed if model.variable.is_number else None
         rest = np.flatnonzero(free)
-        codes[rest], drawn = model.draw(given.take(rest), rng, settings)
+        codes[rest], drawn = model.draw(given.take(rest), rng, self.options())
         if numbers is not None:
             numbers[rest] = drawn
         return codes, numbers
 
     def knows_chances(self, schema: Schema) -> bool:
         """Whether rows have a known chance, the same for every fit to one table."""
-        used = set(methods_of(self.wishes(), schema).values())
-        return not (self.proper or self.smooth or self.keep) and used <= set(KNOWN)
+        exact = {name for name, how in COLUMN_METHODS.items() if how.exact}
+        used = set(self.wishes().methods_of(schema).values())
+        return used <= exact and not (self.proper or self.smooth or self.keep)
 
     def log_likelihood(self, rows: Table) -> NDArray[np.float64] | None:
-        """Give the log of each row's chance under this fit; none where it is not known."""
-        if any(model.is_kept for model in self.models_):
+        """Give the log of each row's chance under this fit, -inf where it cannot be drawn.
+
+        It is the product over the columns of each value's chance given those before; none where a
+        column is kept, smoothed or drawn by a regression or a network: these give a density.
+        """
+        options = self.options()
+        if not all(model.knows_chances(options) for model in self.models_):
             return None
-        return log_chances(self.models_, rows, self.settings(), self._given)
+        matrix = np.empty((rows.height, len(self.models_)), order="F")
+        total = np.zeros(rows.height)
+        for place, model in enumerate(self.models_):
+            values = model.variable.read(rows.values(model.name))
+            given = self._given(matrix, model.predictors)
+            with np.errstate(divide="ignore"):
+                total += np.log(model.chances(rows, values, given))
+            matrix[:, place] = model.variable.predictor(*values)
+        return total
 
     def state(self) -> State:
         """Give the models of the columns."""
-        return dump(self.models_)
+        arrays = {
+            f"{place}_{name}": array
+            for place, model in enumerate(self.models_)
+            for name, array in model.arrays().items()
+        }
+        return State({"columns": [model.to_dict() for model in self.models_]}, arrays)
 
     def restore(self, state: State, schema: Schema) -> Self:
         """Take the models of the columns."""
-        self.models_, self.schema_ = rebuild(state, schema), schema
+        self.models_, self.schema_ = [], schema
+        for place, plain in enumerate(state.values["columns"]):
+            own = state.part(f"{place}_")
+            self.models_.append(ColumnModel.restore(plain, own, schema, self.models_))
         return self
 
 

@@ -1,9 +1,9 @@
 """ColumnModel: how one column is drawn given those before it; fitted, saved and restored."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,29 +12,36 @@ from understudy.data.codec import MISSING, on_grid
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.synthesizers.columns import COLUMN_METHODS, SAMPLERS, Sampler, Settings, arrays_of
-from understudy.synthesizers.columns.given import Floats, Given
-from understudy.synthesizers.columns.rules import Rule
-from understudy.synthesizers.columns.samplers import Asked, Pool
+from understudy.synthesizers.columns import SAMPLERS, ColumnMethod
+from understudy.synthesizers.columns.plan import ColumnRule
+from understudy.synthesizers.columns.samplers import (
+    ColumnOptions,
+    Floats,
+    Given,
+    Marginal,
+    Sampler,
+    Scope,
+    Training,
+)
 from understudy.synthesizers.columns.variables import NUMBER, Variable
 from understudy.synthesizers.model_file import Damaged, State, number, texts, whole
 
 Codes = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 STICKS_OUT = 3
-PARTS = ("kind", "number")
 NAMES = {sampler: name for name, sampler in SAMPLERS.items()}
 
 
 @dataclass(frozen=True)
-class Fixed:
+class FixedValue:
     """A rule, and the code and number that it fixes."""
 
-    rule: Rule
+    rule: ColumnRule
     code: int
     number: float
 
     @classmethod
-    def of(cls, rule: Rule, table: Table, codes: Codes, numbers: Floats | None) -> "Fixed":
+    def of(cls, rule: ColumnRule, table: Table, codes: Codes, numbers: Floats | None) -> Self:
         """Find the value of a rule among the training rows."""
         if rule.is_missing:
             return cls(rule, MISSING, float("nan"))
@@ -57,7 +64,7 @@ class ColumnModel:
 
     variable: Variable
     predictors: tuple[int, ...] = ()
-    fixed: tuple[Fixed, ...] = ()
+    fixed: tuple[FixedValue, ...] = ()
     kind: Sampler | None = None
     number: Sampler | None = None
     bounds: tuple[float, float] | None = None
@@ -68,12 +75,57 @@ class ColumnModel:
         return self.variable.column.name
 
     @property
+    def samplers(self) -> dict[str, Sampler]:
+        """The samplers that there are, by what they draw."""
+        both = {"kind": self.kind, "number": self.number}
+        return {part: sampler for part, sampler in both.items() if sampler is not None}
+
+    @property
     def is_kept(self) -> bool:
         """Whether the column is not drawn."""
-        return self.kind is None and self.number is None
+        return not self.samplers
+
+    def fitted(
+        self,
+        how: ColumnMethod,
+        values: tuple[Codes, Floats | None],
+        rows: Codes,
+        free: Mask,
+        training: Training,
+    ) -> "ColumnModel":
+        """Model a column on those of the training rows ``rows`` that are ``free`` of a rule.
+
+        ``training`` has the predictors of all rows.
+        """
+        codes, numbers = values
+        variable, options = self.variable, training.options
+        every = np.flatnonzero(free) if free.any() else np.arange(len(free))
+        rows = rows[free[rows]] if free[rows].any() else every
+        sampler, bounds = None, None
+        if variable.counted and numbers is not None:
+            spikes = _spikes(numbers[rows], options.spike)
+            if options.classes and how.k_class:
+                spikes = tuple(np.unique(numbers[rows][~np.isnan(numbers[rows])]).tolist())
+            variable = dataclasses.replace(variable, spikes=spikes)
+            codes = variable.mark_spikes(codes, numbers)
+            base = every if how.posterior else rows
+            present = base[codes[base] == NUMBER]
+            if len(present):
+                bounds = (float(numbers[present].min()), float(numbers[present].max()))
+                own = dataclasses.replace(training, target=numbers)
+                sampler = how.numbers(own.take(present))
+        kinds = codes[rows].astype(float)
+        several = len(np.unique(kinds)) > 1
+        kind: Sampler | None = None if sampler is not None else Marginal(kinds[:1])
+        if several:
+            own = dataclasses.replace(training, target=codes.astype(float), classes=True)
+            kind = how.codes(own.take(rows))
+        return dataclasses.replace(
+            self, variable=variable, kind=kind, number=sampler, bounds=bounds
+        )
 
     def draw(
-        self, given: Given, rng: np.random.Generator, settings: Settings
+        self, given: Given, rng: np.random.Generator, options: ColumnOptions
     ) -> tuple[Codes, Floats | None]:
         """Draw codes and numbers."""
         codes = np.full(len(given), NUMBER, np.int64)
@@ -85,19 +137,21 @@ class ColumnModel:
         chosen = np.flatnonzero(codes == NUMBER)
         if len(chosen):
             drawn = self.number.draw(given.take(chosen), rng)
-            numbers[chosen] = self._finished(drawn, rng, settings)
+            donors = self.number.training_values
+            numbers[chosen] = self._finished(drawn, donors, rng, options)
         return codes, numbers
 
-    def _finished(self, drawn: Floats, rng: np.random.Generator, settings: Settings) -> Floats:
+    def _finished(
+        self, drawn: Floats, donors: Floats | None, rng: np.random.Generator, options: ColumnOptions
+    ) -> Floats:
         """Bring numbers into the range and onto the grid of the column; smooth training values."""
-        donors: Floats | None = getattr(self.number, "donors", None)
         alone = np.ones(len(drawn), bool)
         noisy = drawn
         if donors is not None:
-            if not settings.smooth or len(donors) < 2:
+            if not options.smooth or len(donors) < 2:
                 return drawn
             values, times = np.unique(donors, return_counts=True)
-            alone = times[np.searchsorted(values, drawn)] < settings.minbucket
+            alone = times[np.searchsorted(values, drawn)] < options.minbucket
             width = 0.9 * float(np.std(donors)) * len(donors) ** -0.2
             noisy = drawn + width * rng.normal(size=len(drawn))
         if self.bounds is not None:
@@ -107,40 +161,93 @@ class ColumnModel:
             noisy = on_grid(np.round(noisy / step), step)
         return np.where(alone, noisy, drawn)
 
+    def fixed_values(self, rows: Table) -> tuple[Mask, Codes, Floats]:
+        """Say for which rows no rule holds; give the code and number that the first one fixes."""
+        first = np.full(rows.height, -1)
+        for place in reversed(range(len(self.fixed))):
+            first[self.fixed[place].rule.condition.mask(rows)] = place
+        codes = np.array([*(one.code for one in self.fixed), MISSING])[first]
+        return first < 0, codes, np.array([*(one.number for one in self.fixed), np.nan])[first]
 
-def fit_model(
-    variable: Variable,
-    codes: Codes,
-    numbers: Floats | None,
-    given: Given,
-    rows: Codes,
-    free: NDArray[np.bool_],
-    method: str,
-    settings: Settings,
-    rng: np.random.Generator,
-) -> ColumnModel:
-    """Model a column on the training rows ``rows`` that are ``free``: no rule fixes their value."""
-    how = COLUMN_METHODS[method]
-    every = np.flatnonzero(free) if free.any() else np.arange(len(free))
-    rows = rows[free[rows]] if free[rows].any() else every
-    number, bounds = None, None
-    if variable.counted and numbers is not None:
-        spikes = _spikes(numbers[rows], settings.spike)
-        if settings.classes and how.k_class:
-            spikes = tuple(np.unique(numbers[rows][~np.isnan(numbers[rows])]).tolist())
-        variable = dataclasses.replace(variable, spikes=spikes)
-        codes = variable.mark_spikes(codes, numbers)
-        base = every if how.posterior else rows
-        present = base[codes[base] == NUMBER]
-        if len(present):
-            bounds = (float(numbers[present].min()), float(numbers[present].max()))
-            number = how.numbers(given.take(present), numbers[present], settings, rng)
-    kinds = codes[rows].astype(float)
-    kind: Sampler | None = None
-    if number is None or len(np.unique(kinds)) > 1:
-        only = len(np.unique(kinds)) == 1
-        kind = Pool(kinds[:1]) if only else how.classes(given.take(rows), kinds, settings, rng)
-    return ColumnModel(variable, (), (), kind, number, bounds)
+    def knows_chances(self, options: ColumnOptions) -> bool:
+        """Whether the chance of each value is known: that of a smoothed number is not."""
+        known = all(sampler.knows_shares for sampler in self.samplers.values())
+        return known and not self.is_kept and not (options.smooth and self.number is not None)
+
+    def chances(self, rows: Table, values: tuple[Codes, Floats | None], given: Given) -> Floats:
+        """Give the chance of each row's value; where a rule holds the value is certain."""
+        codes, numbers = values
+        free, fixed_codes, fixed_numbers = self.fixed_values(rows)
+        same = codes == fixed_codes
+        if numbers is not None:
+            same &= np.isclose(numbers, fixed_numbers, rtol=0, atol=0, equal_nan=True)
+        made: Floats = same.astype(float)
+        rest = np.flatnonzero(free)
+        if self.kind is None:
+            made[rest] = codes[rest] == NUMBER
+        else:
+            made[rest] = self.kind.share(given.take(rest), codes[rest].astype(float))
+        if self.number is not None and numbers is not None:
+            chosen = rest[codes[rest] == NUMBER]
+            made[chosen] *= self.number.share(given.take(chosen), numbers[chosen])
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all but the arrays as plain values."""
+        return {
+            "name": self.name,
+            "labels": list(self.variable.labels),
+            "counted": self.variable.counted,
+            "spikes": list(self.variable.spikes),
+            "predictors": list(self.predictors),
+            "fixed": [
+                [one.rule.text, one.code, None if np.isnan(one.number) else one.number]
+                for one in self.fixed
+            ],
+            "bounds": self.bounds,
+            **{part: NAMES[type(sampler)] for part, sampler in self.samplers.items()},
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give the arrays of the samplers."""
+        return {
+            f"{part}_{name}": array
+            for part, sampler in self.samplers.items()
+            for name, array in sampler.arrays().items()
+        }
+
+    @classmethod
+    def restore(
+        cls, plain: Mapping[str, Any], state: State, schema: Schema, before: Sequence["ColumnModel"]
+    ) -> Self:
+        """Take what was saved, given the models before it; refuse what does not fit together."""
+        spikes = tuple(map(number, plain["spikes"]))
+        labels, counted = texts(plain["labels"]), plain["counted"] is True
+        variable = Variable(schema[plain["name"]], labels, counted, spikes)
+        predictors = tuple(whole(place, 0, len(before) - 1) for place in plain["predictors"])
+        levels = np.array([before[place].variable.levels for place in predictors], np.int64)
+        samplers = {
+            part: SAMPLERS[plain[part]].restore(state.part(f"{part}_"), Scope(levels, codes))
+            for part, codes in (("kind", variable.codes), ("number", None))
+            if plain.get(part) is not None
+        }
+        if list(spikes) != sorted(set(spikes)) or (counted and not variable.is_number):
+            raise Damaged(f"the column '{variable.column.name}' is drawn as something else")
+        if variable.column.name in [model.name for model in before]:
+            raise Damaged(f"the column '{variable.column.name}' is drawn twice")
+        fixed = tuple(
+            FixedValue(
+                ColumnRule.parse(text),
+                whole(code, 0, variable.codes - 1),
+                float("nan") if value is None else number(value),
+            )
+            for text, code, value in plain["fixed"]
+        )
+        bounds = plain["bounds"]
+        if bounds is not None:
+            low, high = map(number, bounds)
+            bounds = (low, high)
+        return cls(variable, predictors, fixed, **samplers, bounds=bounds)
 
 
 def _spikes(numbers: Floats, share: float) -> tuple[float, ...]:
@@ -156,63 +263,3 @@ def _spikes(numbers: Floats, share: float) -> tuple[float, ...]:
         if not len(near) or times[place] > STICKS_OUT * near[(len(near) - 1) // 2]:
             made.append(float(values[place]))
     return tuple(made)
-
-
-def dump(models: Sequence[ColumnModel]) -> State:
-    """Give models as plain values and arrays."""
-    arrays: dict[str, NDArray[Any]] = {}
-    plain: list[dict[str, Any]] = []
-    for place, model in enumerate(models):
-        parts = {part: getattr(model, part) for part in PARTS if getattr(model, part) is not None}
-        for part, sampler in parts.items():
-            arrays |= {f"{place}_{part}_{name}": a for name, a in arrays_of(sampler).items()}
-        plain.append(
-            {
-                "name": model.name,
-                "labels": list(model.variable.labels),
-                "counted": model.variable.counted,
-                "spikes": list(model.variable.spikes),
-                "predictors": list(model.predictors),
-                "fixed": [
-                    [f.rule.text, f.code, None if np.isnan(f.number) else f.number]
-                    for f in model.fixed
-                ],
-                "bounds": model.bounds,
-                **{part: NAMES[type(sampler)] for part, sampler in parts.items()},
-            }
-        )
-    return State({"columns": plain}, arrays)
-
-
-def rebuild(state: State, schema: Schema) -> list[ColumnModel]:
-    """Take models back; refuse what does not fit together."""
-    made: list[ColumnModel] = []
-    for place, entry in enumerate(state.values["columns"]):
-        spikes = tuple(map(number, entry["spikes"]))
-        labels, counted = texts(entry["labels"]), entry["counted"] is True
-        variable = Variable(schema[entry["name"]], labels, counted, spikes)
-        predictors = tuple(whole(other, 0, place - 1) for other in entry["predictors"])
-        levels = np.array([made[other].variable.levels for other in predictors], np.int64)
-        samplers: dict[str, Sampler | None] = dict.fromkeys(PARTS)
-        for part, codes in zip(PARTS, (variable.codes, None), strict=True):
-            if entry.get(part) is not None:
-                own = state.part(f"{place}_{part}_")
-                samplers[part] = SAMPLERS[entry[part]].of(own, Asked(levels, codes))
-        if list(spikes) != sorted(set(spikes)) or (counted and not variable.is_number):
-            raise Damaged(f"the column '{variable.column.name}' is drawn as something else")
-        if variable.column.name in [model.name for model in made]:
-            raise Damaged(f"the column '{variable.column.name}' is drawn twice")
-        fixed = tuple(
-            Fixed(
-                Rule.parse(text),
-                whole(code, 0, variable.codes - 1),
-                float("nan") if value is None else number(value),
-            )
-            for text, code, value in entry["fixed"]
-        )
-        bounds = entry["bounds"]
-        if bounds is not None:
-            low, high = map(number, bounds)
-            bounds = (low, high)
-        made.append(ColumnModel(variable, predictors, fixed, **samplers, bounds=bounds))
-    return made

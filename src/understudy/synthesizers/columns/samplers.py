@@ -1,55 +1,47 @@
-"""What a column method learns: a sampler, made of plain arrays, that draws given predictors."""
+"""What a column method learns: a sampler, made of arrays, that draws a column given others."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.synthesizers.columns.given import Floats, Given
 from understudy.synthesizers.model_file import Damaged, State
 
+Floats = NDArray[np.float64]
+NO_NUMBER = -1e300
 BLOCK = 1 << 22
 RESIDUAL_GROUPS = 20
 
 
-class Sampler(Protocol):
-    """Draws a code or a number for each row; every field is an array.
-
-    One that knows the chance of each value it draws has ``share(given, drawn)``.
-    """
-
-    def draw(self, given: Given, rng: np.random.Generator) -> Floats:
-        """Draw for each row."""
-
-    @classmethod
-    def of(cls, state: State, asked: "Asked") -> Self:
-        """Take what was saved; refuse what does not fit."""
-
-
 @dataclass(frozen=True)
-class Asked:
-    """What a sampler must fit that comes from a file: its predictors, and what it draws.
+class Given:
+    """The predictors of some rows.
 
-    ``levels`` is the number of codes of each predictor, 0 for a number. ``codes`` is the number of
-    codes that may be drawn; none: numbers are.
+    ``table`` holds categories as codes and numbers as they are; what is no number stands below
+    all numbers, apart, at ``NO_NUMBER`` or less. ``levels`` is the number of codes of each
+    category, 0 for a number; ``nominal`` marks the categories, also those whose codes are numbers.
     """
 
+    table: Floats
     levels: NDArray[np.int64]
-    codes: int | None
+    nominal: NDArray[np.bool_]
 
-    def values(self, state: State, name: str, shape: tuple[int | None, ...]) -> Floats:
-        """Take values that may be drawn, at least one."""
-        high = None if self.codes is None else self.codes - 1
-        made = state.array(name, float, shape, None if high is None else 0, high)
-        if not len(made) or (high is not None and (made != np.floor(made)).any()):
-            raise Damaged(f"there is nothing to draw from in {name}")
-        return made
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def take(self, rows: NDArray[np.int64] | slice) -> "Given":
+        """Give some of the rows."""
+        return Given(self.table[rows], self.levels, self.nominal)
+
+    def pick(self, columns: NDArray[np.int64]) -> "Given":
+        """Give some of the predictors."""
+        return Given(self.table[:, columns], self.levels[columns], self.nominal[columns])
 
 
 @dataclass(frozen=True)
-class Settings:
+class ColumnOptions:
     """The options of the column methods; see ``Sequential``."""
 
     minbucket: int = 5
@@ -64,35 +56,98 @@ class Settings:
     rounds: int = 60
 
 
-Fit = Callable[[Given, Floats, Settings, np.random.Generator], Sampler]
+@dataclass(frozen=True)
+class Training:
+    """What a sampler is fitted to: predictors, and a code (``classes``) or a number a row."""
+
+    given: Given
+    target: Floats
+    options: ColumnOptions
+    rng: np.random.Generator
+    classes: bool = False
+
+    def take(self, rows: NDArray[np.int64]) -> "Training":
+        """Give some of the rows."""
+        given, target = self.given.take(rows), self.target[rows]
+        return Training(given, target, self.options, self.rng, self.classes)
 
 
 @dataclass(frozen=True)
-class ColumnMethod:
-    """How a column is drawn: fitted on codes (categories), and on numbers.
+class Scope:
+    """What a sampler from a file must keep to: its predictors, and what it draws.
 
-    ``codes_are_numbers``: a small domain of numbers is drawn as numbers, not as a category.
-    ``k_class``: numbers can be drawn as classes, one for each distinct value.
-    ``posterior``: proper synthesis of numbers draws the coefficients, not the rows.
+    ``levels`` is the number of codes of each predictor, 0 for a number. ``codes`` is the number of
+    codes that may be drawn; none: numbers are.
     """
 
-    classes: Fit
-    numbers: Fit
-    codes_are_numbers: bool = False
-    k_class: bool = False
-    posterior: bool = False
+    levels: NDArray[np.int64]
+    codes: int | None
+
+    def values(self, state: State, name: str, shape: tuple[int | None, ...] = (None,)) -> Floats:
+        """Take values that may be drawn, at least one."""
+        high = None if self.codes is None else self.codes - 1
+        made = state.array(name, float, shape, None if high is None else 0, high)
+        if not len(made) or (high is not None and (made != np.floor(made)).any()):
+            raise Damaged(f"there is nothing to draw from in {name}")
+        return made
 
 
 @dataclass(frozen=True)
-class Pool:
+class Sampler:
+    """Draws a code or a number for each row; every field is an array.
+
+    ``knows_shares``: the chance of each value that it draws is known.
+    """
+
+    knows_shares: ClassVar[bool] = False
+
+    def draw(self, given: Given, rng: np.random.Generator) -> Floats:
+        """Draw for each row."""
+        raise NotImplementedError
+
+    def share(self, given: Given, drawn: Floats) -> Floats:
+        """Give the chance of what was drawn for each row."""
+        raise NotImplementedError
+
+    def outputs(self, given: Given) -> Any:
+        """Give what a regression predicts of each row: one number, or one for each code."""
+        raise NotImplementedError
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give what it is made of, to be saved."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @property
+    def training_values(self) -> Floats | None:
+        """The training values that it draws from; none if it makes new ones."""
+        return self.arrays().get("donors")
+
+    @classmethod
+    def restore(cls, state: State, scope: Scope) -> Self:
+        """Take what was saved; refuse what does not fit."""
+        return cls(**cls._saved(state, scope, 1))
+
+    @classmethod
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
+        """Take the fields of one with so many outputs."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Marginal(Sampler):
     """Values of training rows, drawn whatever the predictors are."""
 
     donors: Floats
+    knows_shares: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, state: State, asked: Asked) -> Self:
-        """Take what was saved."""
-        return cls(asked.values(state, "donors", (None,)))
+    def fit(cls, training: Training) -> Self:
+        """Keep the values."""
+        return cls(training.target)
+
+    @classmethod
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
+        return {"donors": scope.values(state, "donors")}
 
     def draw(self, given: Given, rng: np.random.Generator) -> Floats:
         """Draw what a random training row holds."""
@@ -102,11 +157,6 @@ class Pool:
         """Give the share of the training rows that hold what was drawn."""
         groups = np.zeros(len(self.donors), np.int64)
         return shares(groups, self.donors, np.zeros(len(drawn), np.int64), drawn)
-
-
-def fit_pool(given: Given, target: Floats, settings: Settings, rng: np.random.Generator) -> Sampler:
-    """Keep the values."""
-    return Pool(target)
 
 
 def shares(
@@ -128,6 +178,22 @@ def shares(
     cell = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
     found = (values[value] == drawn) & (cells[cell] == wanted)
     return np.where(found, times[cell] / np.maximum(sizes[own], 1), 0.0)
+
+
+@dataclass(frozen=True)
+class CodeSampler(Sampler):
+    """Draws a code from the multinomial whose logarithms the outputs are."""
+
+    codes: Floats
+
+    @classmethod
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
+        codes = scope.values(state, "codes")
+        return {**super()._saved(state, scope, len(codes)), "codes": codes}
+
+    def draw(self, given: Given, rng: np.random.Generator) -> Floats:
+        """Draw a code from the predicted shares."""
+        return draw_codes(self.outputs, self.codes, given, rng)
 
 
 def draw_codes(
@@ -152,39 +218,40 @@ def softmax(logits: Any) -> Any:
     return made
 
 
-def group_residuals(predicted: Floats, residuals: Floats) -> tuple[Floats, Floats]:
+@dataclass(frozen=True)
+class ResidualSampler(Sampler):
+    """Draws the one output plus a residual of training rows that are predicted alike."""
+
+    residuals: Floats
+    begins: Floats
+
+    @classmethod
+    def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
+        residuals = state.array("residuals", float, (None,))
+        begins = state.array("begins", float, (None,))
+        if len(begins) >= len(residuals):
+            raise Damaged("there are more groups of residuals than residuals")
+        return {**super()._saved(state, scope, outputs), "residuals": residuals, "begins": begins}
+
+    def draw(self, given: Given, rng: np.random.Generator) -> Floats:
+        """Draw the prediction plus a value between the residuals of two training rows."""
+        predicted: Floats = self.outputs(given)[:, 0].astype(float)
+        edges = _edges(len(self.residuals), len(self.begins) + 1)
+        group = np.searchsorted(self.begins, predicted, side="right")
+        place = edges[group] + rng.random(len(predicted)) * (edges[group + 1] - edges[group] - 1)
+        low = np.floor(place).astype(np.int64)
+        high = np.minimum(low + 1, len(self.residuals) - 1)
+        between = (place - low) * (self.residuals[high] - self.residuals[low])
+        return predicted + (self.residuals[low] + between)
+
+
+def group_residuals(predicted: Floats, target: Floats) -> dict[str, Any]:
     """Group residuals by the prediction, in order within; give them and where groups begin."""
-    order = np.argsort(predicted, kind="stable")
+    residuals, order = target - predicted, np.argsort(predicted, kind="stable")
     edges = _edges(len(order), max(1, min(RESIDUAL_GROUPS, len(order) // 20)))
     made = np.concatenate([np.sort(residuals[p]) for p in np.split(order, edges[1:-1])])
-    return made, predicted[order][edges[1:-1]]
-
-
-def residuals_of(state: State) -> tuple[Floats, Floats]:
-    """Take residuals and where their groups begin."""
-    residuals = state.array("residuals", float, (None,))
-    begins = state.array("begins", float, (None,))
-    if len(begins) >= len(residuals):
-        raise Damaged("there are more groups of residuals than residuals")
-    return residuals, begins
-
-
-def draw_residuals(
-    predicted: Floats, residuals: Floats, begins: Floats, rng: np.random.Generator
-) -> Floats:
-    """Draw for each row between the residuals of two training rows that are predicted alike."""
-    edges = _edges(len(residuals), len(begins) + 1)
-    group = np.searchsorted(begins, predicted, side="right")
-    place = edges[group] + rng.random(len(predicted)) * (edges[group + 1] - edges[group] - 1)
-    low = np.floor(place).astype(np.int64)
-    high = np.minimum(low + 1, len(residuals) - 1)
-    return residuals[low] + (place - low) * (residuals[high] - residuals[low])
+    return {"residuals": made, "begins": predicted[order][edges[1:-1]]}
 
 
 def _edges(rows: int, groups: int) -> NDArray[np.int64]:
     return np.linspace(0, rows, groups + 1).astype(np.int64)
-
-
-def arrays_of(sampler: Sampler) -> dict[str, NDArray[Any]]:
-    """Give what a sampler is made of."""
-    return {f.name: getattr(sampler, f.name) for f in fields(sampler)}  # type: ignore[arg-type]

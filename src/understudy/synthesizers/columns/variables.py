@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from understudy.data.codec import FIRST, Codec, ColumnCodec, Counted, write_values
 from understudy.data.schema import Column, Values, labels
 from understudy.errors import DataError
-from understudy.synthesizers.columns.given import NO_NUMBER, Floats
+from understudy.synthesizers.columns.samplers import NO_NUMBER, Floats
 
 NUMBER = FIRST
 

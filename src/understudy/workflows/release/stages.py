@@ -23,8 +23,7 @@ from understudy.measures import MEASURES
 from understudy.synthesizers import SYNTHESIZERS, load, synthesizer
 from understudy.synthesizers.base import Synthesizer, warn
 from understudy.synthesizers.claims import claimed
-from understudy.synthesizers.handover import Release, note_for
-from understudy.synthesizers.readme import readme
+from understudy.synthesizers.handover import Release, note_for, readme
 from understudy.workflows import policy as policies
 from understudy.workflows import verify as receipt
 from understudy.workflows.assess import assess

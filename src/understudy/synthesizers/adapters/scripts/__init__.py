@@ -1,1 +1,1 @@
-"""What runs in a tool's own environment: stand-alone files that import the tool and pandas."""
+"""What runs in a tool's own environment: a stand-alone file that imports the tool and pandas."""

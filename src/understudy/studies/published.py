@@ -1,0 +1,82 @@
+"""What the studies share: published figures, files, and tables that show both side by side."""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, TextIO
+
+import polars as pl
+
+from understudy.data.datasets import dataset
+from understudy.data.schema import near
+from understudy.data.tables import read_file
+from understudy.errors import DataError, OptionError
+
+DIFFERS = " ≠"
+SAME = "  "
+
+
+@cache
+def expected(study: str) -> dict[str, Any]:
+    """Read the published figures of a study, as they are printed.
+
+    Examples
+    --------
+    >>> expected("latner2025")["tables"]["Table 1"]["Original"]
+    {'identity': '0.00', 'attribute': '0.00'}
+    """
+    path = Path(__file__).parent / study / "expected.json"
+    made: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return made
+
+
+def chosen(names: Sequence[str], known: Collection[str]) -> list[str]:
+    """Give the data sets that are asked for, all if none is; refuse those that a study has not."""
+    for name in names:
+        if name not in known:
+            raise OptionError(f"the study has no data set '{name}'", hint=near(name, known))
+    return [name for name in known if not names or name in names]
+
+
+def read_dataset(name: str, folder: Path | None) -> pl.DataFrame:
+    """Read a data set of the registry as text, from a folder if one is given."""
+    if folder is None:
+        return read_file(dataset(name).path())
+    path = folder / dataset(name).file
+    if not path.is_file():
+        raise DataError(f"there is no file '{path}'", hint="check the folder after --data")
+    return read_file(path)
+
+
+def figure_table(title: str, labels: Iterable[str], figures: Iterable[str], **style: Any) -> Any:
+    """Make a table for a terminal: columns of labels, then of figures."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    if title:
+        table.title, table.title_justify = Text(title, style="bold"), "left"
+    for label in labels:
+        table.add_column(label, **style)
+    for figure in figures:
+        table.add_column(figure, justify="right", no_wrap=True)
+    return table
+
+
+def dim(text: str) -> Any:
+    """Give a published figure beside one that was computed."""
+    from rich.text import Text
+
+    return Text(text, style="dim")
+
+
+def print_all(file: TextIO, parts: Iterable[Any]) -> None:
+    """Print tables, each with an empty line after it, and sentences."""
+    from rich.console import Console
+
+    console = Console(file=file)
+    for part in parts:
+        console.print(part, highlight=False)
+        if not isinstance(part, str):
+            console.print()
