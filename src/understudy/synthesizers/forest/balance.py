@@ -107,7 +107,9 @@ def fit_balance(train: Codes, pool: Codes, sizes: Sequence[int], *, fidelity: fl
         for j, size in enumerate(sizes)
     )
     seen, made = see(train, maps), see(pool, maps)
-    counted = [_Counted.of(tables, maps, seen, made) for tables in _candidates(maps, seen, made)]
+    counted = [
+        _TableCounts.of(tables, maps, seen, made) for tables in _candidates(maps, seen, made)
+    ]
     z = min(counts.largest_z(fidelity) for counts in counted)
     kept = [counts.most_apart(MOST[ways]) for ways, counts in enumerate(counted, start=1)]
     return Balance(
@@ -141,14 +143,14 @@ def _candidates(
         listed = np.array(tables, np.int64)
         if len(listed) > CANDIDATES:
             some, drawn = (rows[:: len(rows) // FIRST_LOOK + 1] for rows in (seen, made))
-            glance = _Counted.of(listed, maps, some, drawn)
+            glance = _TableCounts.of(listed, maps, some, drawn)
             listed = glance.most_apart(CANDIDATES).tables
         found.append(listed)
     return found
 
 
 @dataclass(frozen=True)
-class _Counted:
+class _TableCounts:
     """Tables as training and the model's pool have them."""
 
     tables: Tables

@@ -27,10 +27,11 @@ GROWN_ON = 100_000
 BOOSTED_ON = 200_000
 INNER = 5
 ROUNDS = 600
+MOST_PREDICTORS, SCREENED_ROWS, BANDS = 40, 20_000, 16
 
 
 @dataclass(frozen=True)
-class Settings:
+class TreeSettings:
     """How trees are grown and filled."""
 
     trees: int = 20
@@ -40,7 +41,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Given:
+class RankedPredictors:
     """The predictors of a column: where they stand, and in which order their codes are cut.
 
     ``ranks`` holds one line for each tree, the codes of all predictors one after the other.
@@ -89,7 +90,9 @@ class Predictors:
     sizes: NDArray[np.int64]
     ordered: tuple[bool, ...]
 
-    def given(self, codes: Codes, groups: NDArray[np.int64], parts: Sequence[Rows]) -> Given:
+    def given(
+        self, codes: Codes, groups: NDArray[np.int64], parts: Sequence[Rows]
+    ) -> RankedPredictors:
         """Order the levels of each predictor as each part of the rows tells."""
         lines = [
             [self._rank(j, codes[rows, place], groups[rows]) for j, place in enumerate(self.places)]
@@ -97,7 +100,7 @@ class Predictors:
         ]
         empty = np.empty(0, np.uint16)
         ranks = np.array([np.concatenate([empty, *line]) for line in lines], np.uint16)
-        return Given(self.places, self.sizes, ranks)
+        return RankedPredictors(self.places, self.sizes, ranks)
 
     def _rank(self, j: int, codes: Codes, groups: NDArray[np.int64]) -> NDArray[np.uint16]:
         size = int(self.sizes[j])
@@ -115,7 +118,7 @@ class Trees:
     ``line`` says for each leaf in which line of ``cumulative`` its distribution is.
     """
 
-    given: Given
+    given: RankedPredictors
     roots: NDArray[np.int64]
     feature: NDArray[np.int16]
     cut: NDArray[np.uint16]
@@ -144,7 +147,7 @@ class Trees:
     @classmethod
     def of(cls, state: State, before: Sequence[int], size: int) -> Self:
         """Take what was saved, of a column with so many codes; refuse trees that lead nowhere."""
-        given = Given.of(state, before)
+        given = RankedPredictors.of(state, before)
         feature = state.array("feature", np.int16, (None,), -1, len(given.places) - 1)
         nodes = feature.shape
         cumulative = state.array("cumulative", np.float32, (None, size))
@@ -172,7 +175,7 @@ TREE_ARRAYS = ("roots", "feature", "cut", "left", "right", "line", "cumulative")
 class Odds:
     """Boosted log-odds of a column that shows two codes."""
 
-    given: Given
+    given: RankedPredictors
     boosted: "Boosted"
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Codes:
@@ -197,7 +200,7 @@ class Odds:
         """Take what was saved, of a column with two codes."""
         from understudy.kernels.boosting import NODES, Boosted
 
-        given = Given.of(state, before)
+        given = RankedPredictors.of(state, before)
         feature = state.array("feature", np.int16, (None, NODES), 0, len(given.places) - 1)
         boosted = Boosted(
             float(state.array("start", float, (1,))[0]),
@@ -211,6 +214,31 @@ class Odds:
 
 
 BOOSTED_ARRAYS = ("feature", "cut", "value")
+
+
+def strongest(codes: Codes, places: tuple[int, ...], groups: NDArray[np.int64]) -> tuple[int, ...]:
+    """Keep the columns that say most about a target, in their order; all where they are few."""
+    if len(places) <= MOST_PREDICTORS:
+        return places
+    some = slice(None, None, len(codes) // SCREENED_ROWS + 1)
+    told = [_information(codes[some, place], groups[some]) for place in places]
+    best = np.argsort(-np.array(told), kind="stable")[:MOST_PREDICTORS]
+    return tuple(places[i] for i in np.sort(best))
+
+
+def _information(codes: Codes, groups: NDArray[np.int64]) -> float:
+    """Give the mutual information of two columns in nats, less what chance would give."""
+    counts = np.bincount(codes)
+    middle = np.cumsum(counts) - counts / 2
+    coarse = np.minimum(middle * BANDS / len(codes), BANDS - 1).astype(np.int64)[codes]
+    many = int(groups.max()) + 1
+    table = np.bincount(coarse * many + groups, minlength=BANDS * many).reshape(BANDS, many)
+    table = table[table.sum(axis=1) > 0]
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    seen = table > 0
+    told = float((table[seen] * np.log(table[seen] / expected[seen])).sum())
+    free = (len(table) - 1) * ((table.sum(axis=0) > 0).sum() - 1)
+    return float((told - free / 2) / len(codes))
 
 
 def group_codes(counts: NDArray[np.int64], *, ordered: bool) -> NDArray[np.int64]:
@@ -247,7 +275,7 @@ def fit_trees(
     predictors: Predictors,
     target: Codes,
     group_of: NDArray[np.int64],
-    settings: Settings,
+    settings: TreeSettings,
     rng: np.random.Generator,
     workers: Executor,
 ) -> Trees:
@@ -287,7 +315,7 @@ def fit_trees(
     return _stack(given, list(workers.map(make, range(len(parts)))))
 
 
-def _stack(given: Given, made: Sequence[tuple["Splits", Any, Any]]) -> Trees:
+def _stack(given: RankedPredictors, made: Sequence[tuple["Splits", Any, Any]]) -> Trees:
     """Put trees one after the other."""
     trees, lines, shares = zip(*made, strict=True)
     nodes = np.cumsum([0, *(len(tree.feature) for tree in trees)])
