@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import understudy as us
-from understudy.data.codec import Codec, shown_codec
+from understudy.data.codec import Codec
 from understudy.data.memory import MemorySource
 from understudy.data.schema import infer, read_values
 from understudy.data.schema.inference import infer_column
+from understudy.data.shown import shown_codec
 from understudy.data.tables import Table
 from understudy.kernels import networks
 from understudy.kernels.marginals import Layout, count_tables, table_distances

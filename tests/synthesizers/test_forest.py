@@ -15,10 +15,10 @@ import pytest
 import understudy as us
 from few import DAY, adversarial, check, check_all
 from people import people
-from understudy.data.codec import shown as shown_module
-from understudy.data.codec import shown_codec
+from understudy.data import shown as shown_module
 from understudy.data.schema import read_values
 from understudy.data.schema.inference import infer, infer_column
+from understudy.data.shown import shown_codec
 from understudy.synthesizers.forest.models import strongest
 
 

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from few import adversarial, check
-from understudy.data.codec import shown as shown_module
-from understudy.data.codec import shown_codec, write_values
+from understudy.data import shown as shown_module
+from understudy.data.codec import write_values
 from understudy.data.schema import Column, Values, read_values
 from understudy.data.schema.inference import infer_column
+from understudy.data.shown import shown_codec
 
 
 def shown(series: pl.Series, k: int, column: Column | None = None) -> pl.Series:

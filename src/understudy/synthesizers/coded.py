@@ -10,8 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.codec import MOST_CODES, Bins, ColumnCodec, Points, shown_codec
+from understudy.data.bins import Bins, Points
+from understudy.data.codec import MOST_CODES, ColumnCodec
 from understudy.data.schema import Column, Schema, near
+from understudy.data.shown import shown_codec
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.synthesizers.base import MethodCard

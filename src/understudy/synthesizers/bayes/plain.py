@@ -9,7 +9,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.codec import ColumnCodec, Points
+from understudy.data.bins import Points
+from understudy.data.codec import ColumnCodec
 from understudy.data.schema import Values
 from understudy.judging.comparison import Progress
 from understudy.synthesizers.bayes.conditionals import (

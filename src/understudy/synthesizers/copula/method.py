@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.codec import ColumnCodec, Grid, Points
+from understudy.data.bins import Grid, Points
+from understudy.data.codec import ColumnCodec
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.errors import OptionError

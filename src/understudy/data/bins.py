@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.codec.writing import WHOLE
 from understudy.data.schema import Column
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
+WHOLE = ("integer", "duration", "time")
 
 
 def _no_numbers() -> Floats:

@@ -16,8 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.codec.numbers import Bins, Points
-from understudy.data.codec.writing import write_dates, write_values
+from understudy.data.bins import WHOLE, Bins, Points
 from understudy.data.schema import Column, Schema, Values, same_level
 from understudy.data.tables import Table
 from understudy.errors import OptionError, SchemaError
@@ -163,7 +162,7 @@ class ColumnCodec:
         low, high = self.edges[number], self.edges[min(number + 1, len(self.edges) - 1)]
         ends = pl.Series([low, high], dtype=pl.Float64)
         if self.column.kind == "date":
-            first, last = write_dates(ends, pl.Series([None, None], dtype=pl.String), self.column)
+            first, last = _write_dates(ends, pl.Series([None, None], dtype=pl.String), self.column)
         else:
             first, last = (f"{end:.6g}" for end in ends)
         if first == last:
@@ -379,3 +378,71 @@ def _edges(rows: Counted, name: str, bins: int) -> tuple[NDArray[np.float64], ND
     edges, where = np.unique(cuts, return_inverse=True)
     weight = np.bincount(where)
     return edges, np.bincount(where, probabilities) / weight
+
+
+def write_values(values: Values, column: Column) -> pl.Series:
+    """Turn plain values back into a series as the column is stored."""
+    texts, numbers = values.labels, values.numbers
+    if numbers is None:
+        return _write_labels(texts, column)
+    made = pl.Series(numbers, nan_to_null=True)
+    if column.kind == "date":
+        return _write_dates(made, texts, column)
+    infinite = texts.replace_strict(
+        {"inf": np.inf, "-inf": -np.inf}, default=None, return_dtype=pl.Float64
+    )
+    others = texts.is_not_null() & infinite.is_null()
+    if others.any():
+        written = (
+            _whole(made).cast(pl.String) if column.stored == "integer" else made.cast(pl.String)
+        )
+        return pl.select(pl.coalesce(texts, written)).to_series()
+    made = pl.select(pl.coalesce(made, infinite)).to_series()
+    return _write_whole(_whole(made), column) if column.stored in WHOLE else made
+
+
+def _whole(numbers: pl.Series) -> pl.Series:
+    """Turn numbers, as floats or text, into integers; of 128 bits where 64 are too few."""
+    rounded = numbers.round() if numbers.dtype.is_float() else numbers
+    made = rounded.cast(pl.Int64, strict=False)
+    return made if made.null_count() == numbers.null_count() else rounded.cast(pl.Int128)
+
+
+def _write_whole(integers: pl.Series, column: Column) -> pl.Series:
+    if column.stored == "duration":
+        return integers.cast(pl.Duration("us"))
+    if column.stored == "time":
+        return (integers * 1000).cast(pl.Time)
+    return integers
+
+
+def _write_labels(texts: pl.Series, column: Column) -> pl.Series:
+    if column.stored == "boolean":
+        return texts == "true"
+    if column.stored == "float":
+        return texts.cast(pl.Float64)
+    if column.stored == "time":
+        return texts.str.to_time()
+    if column.stored in WHOLE:
+        return _write_whole(_whole(texts), column)
+    if column.stored == "date":
+        return texts.str.to_date()
+    if column.stored == "datetime":
+        return texts.str.to_datetime(time_unit="us", time_zone=column.time_zone)
+    return texts
+
+
+def _write_dates(instants: pl.Series, texts: pl.Series, column: Column) -> pl.Series:
+    moments = instants.round().cast(pl.Int64).cast(pl.Datetime("us"))
+    if column.stored == "date":
+        return moments.cast(pl.Date)
+    if column.stored == "datetime":
+        if column.time_zone is None:
+            return moments
+        return moments.dt.replace_time_zone("UTC").dt.convert_time_zone(column.time_zone)
+    form = (column.format or "%Y-%m-%d").replace(
+        "%.f", "%.6f" if column.unit == "microsecond" else ""
+    )
+    if form.endswith("%:z"):
+        moments = moments.dt.replace_time_zone("UTC")
+    return pl.select(pl.coalesce(texts, moments.dt.strftime(form))).to_series()

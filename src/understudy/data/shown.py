@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.codec.codec import MOST_CODES, ColumnCodec
-from understudy.data.codec.numbers import Floats, Grid, Places, Points, nearest
+from understudy.data.bins import Floats, Grid, Places, Points, nearest
+from understudy.data.codec import MOST_CODES, ColumnCodec
 from understudy.data.schema import Column, Values
 
 FEW_VALUES = 100
