@@ -30,6 +30,7 @@ class Cart(Frame):
         coarser="larger leaves or less complex trees, such as -o cart.minbucket=75 or "
         "-o cart.cp=0.05",
         finer="smaller leaves, such as -o cart.minbucket=5",
+        abilities=("complete", "proper", "likelihood"),
     )
 
     def wishes(self) -> Wishes:

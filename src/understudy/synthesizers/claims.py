@@ -14,6 +14,7 @@ import numpy as np
 from understudy.data.schema import Schema
 from understudy.data.tables import Table, typed_by_rows
 from understudy.errors import DataError, OptionError, SchemaError
+from understudy.synthesizers.base import abilities_of
 from understudy.synthesizers.budget import HIGH, ROUNDING, Step, check_epsilon, spent_in
 
 SEEDED = (
@@ -36,10 +37,9 @@ class Claims(Protocol):
 
 def claimed(method: Any) -> float | None:
     """Give the epsilon that a method claims; none if it claims none, or a foreign program does."""
-    epsilon = None if getattr(method, "foreign", False) else getattr(method, "epsilon", None)
-    if epsilon is None:
+    if not can_claim(method) or method.epsilon is None:
         return None
-    if not SMALLEST <= (number := check_epsilon(epsilon)) <= LARGEST:
+    if not SMALLEST <= (number := check_epsilon(method.epsilon)) <= LARGEST:
         raise OptionError(
             f"epsilon = {number:g}",
             hint=f"give {SMALLEST:g} to {LARGEST:g}: less is noise alone, even the number of rows; "
@@ -59,10 +59,9 @@ def learnt(method: Any) -> Claims:
     return made
 
 
-def can_claim(method: type[Any]) -> bool:
+def can_claim(method: Any) -> bool:
     """Whether a method has an epsilon of its own."""
-    fields = {field.name for field in dataclasses.fields(method) if field.init}
-    return "epsilon" in fields and not getattr(method, "foreign", False)
+    return "epsilon" in abilities_of(method)
 
 
 def cautions(epsilon: float, *, seeded: bool) -> Iterator[str]:

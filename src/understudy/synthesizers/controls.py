@@ -15,7 +15,7 @@ from understudy.data.tables import Table
 from understudy.errors import OptionError
 from understudy.judging.comparison import Progress
 from understudy.options import check_number
-from understudy.synthesizers.base import Method, MethodCard
+from understudy.synthesizers.base import Method, MethodCard, abilities_of
 from understudy.synthesizers.model_file import State
 from understudy.synthesizers.registry import restorable
 
@@ -53,7 +53,7 @@ class _Rows:
 
     def knows_chances(self, schema: Schema) -> bool:
         """Whether rows have a known chance."""
-        return hasattr(self, "log_likelihood")
+        return "likelihood" in abilities_of(self)
 
     def _log_shares(self, rows: Table, wanted: pl.DataFrame) -> NDArray[np.float64]:
         """Give the log of the share of training rows that equal each of those wanted."""
@@ -103,6 +103,7 @@ class Bootstrap(_Rows):
         file=HOLDS_ROWS,
         holds="real rows",
         source="control",
+        abilities=("complete", "likelihood"),
     )
 
     def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
@@ -132,6 +133,7 @@ class Independent(_Rows):
         file="every training value of each column, the columns shuffled apart",
         holds="real values",
         source="control",
+        abilities=("complete", "likelihood"),
     )
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
@@ -177,6 +179,7 @@ class Flip(_Rows):
         file=HOLDS_ROWS,
         holds="real rows",
         source="Platzer and Reutterer 2021, section 4",
+        abilities=("complete",),
     )
 
     def __post_init__(self) -> None:
@@ -223,6 +226,7 @@ class Corrupt:
         file=HOLDS_ROWS + ", and the model of the method that it corrupts",
         holds="real rows",
         source="Sosnovchyk 2021, section 3.3.4",
+        abilities=(),
     )
 
     def __post_init__(self) -> None:

@@ -20,11 +20,11 @@ from understudy.data.tables import (
 )
 from understudy.data.tables.markers import KEY, read_note
 from understudy.errors import OptionError
-from understudy.synthesizers.base import Synthesizer
 from understudy.synthesizers.given import given_condition
 from understudy.synthesizers.margins import Margins
 from understudy.synthesizers.partial import Replacement
 from understudy.synthesizers.readme import readme
+from understudy.synthesizers.synthesizer import Synthesizer
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,7 @@ class Sequential(Frame):
         holds="real values",
         source="Nowok, Raab and Dibben 2016 (synthpop); Dandekar, Zen and Bressan 2019; "
         "Drechsler and Reiter 2011",
+        abilities=("complete", "proper", "likelihood"),
     )
 
     def __post_init__(self) -> None:

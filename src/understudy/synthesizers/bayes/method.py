@@ -88,6 +88,7 @@ class Bayes(CodedMethod):
         source="Zhang et al. 2017 (PrivBayes); Ping, Stoyanovich and Howe 2017 (DataSynthesizer)",
         coarser="fewer parents, such as -o bayes.k=1, or a smaller epsilon",
         finer="more parents, such as -o bayes.k=3, or a larger epsilon",
+        abilities=("complete", "epsilon", "likelihood", "emitted"),
     )
 
     def __post_init__(self) -> None:

@@ -85,6 +85,7 @@ class Copula(CodedMethod):
         coarser="weaker relations, such as -o copula.shrink=0.3, or margins of few parameters, "
         "-o copula.margins=fitted",
         finer="relations that bend, such as -o copula.pieces=3",
+        abilities=("complete", "emitted"),
     )
 
     def __post_init__(self) -> None:

@@ -96,6 +96,7 @@ class Forest(CodedMethod):
         "-o forest.min_leaf=50, or small tables that follow training less, such as "
         "-o forest.fidelity=1.2",
         finer="small tables closer to training, such as -o forest.fidelity=0.8",
+        abilities=("complete", "emitted"),
     )
 
     def __post_init__(self) -> None:
