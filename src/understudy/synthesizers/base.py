@@ -30,7 +30,7 @@ class MethodCard:
     ``holds`` is the most that a model file has of training: rows or values that may be one
     person's, or only what many rows share (``model``). A method that does not say it has no model
     files; one that runs another program has none in any case. ``abilities`` are names of
-    ``ABILITIES``; a method that does not say them has those whose parts it has.
+    ``ABILITIES``, whose parts a method that claims them must have.
     """
 
     name: str
@@ -43,7 +43,7 @@ class MethodCard:
     coarser: str = ""
     finer: str = ""
     holds: Literal["", "model", "real values", "real rows"] = ""
-    abilities: tuple[str, ...] | None = None
+    abilities: tuple[str, ...] = ()
 
     @property
     def is_file_for_owner(self) -> bool:
@@ -112,21 +112,19 @@ ABILITIES = {
 
 
 def abilities_of(method: Any) -> frozenset[str]:
-    """Give what a method, or its class, can do: what its card says, or else what it has parts for.
+    """Give what a method, or its class, can do: what its card says, and what it has the parts for.
 
     One that runs another program claims no epsilon here: the program may.
     """
     kind: Any = method if isinstance(method, type) else type(method)
-    declared = kind.card.abilities
-    if declared is None:
-        declared = [name for name, one in ABILITIES.items() if not one.lacking(kind)]
-    made = frozenset(declared) - {"program"}
-    return (made - {"epsilon"}) | {"program"} if getattr(kind, "foreign", False) else made
+    has_parts = (name for name, ability in ABILITIES.items() if not ability.lacking(kind))
+    made = frozenset([*kind.card.abilities, *has_parts])
+    return made - {"epsilon" if getattr(kind, "foreign", False) else "program"}
 
 
 def ability_fault(method: type[Any]) -> str:
     """Say which ability a card claims that the method has no parts for; nothing if all is there."""
-    for name in method.card.abilities or ():
+    for name in method.card.abilities:
         if name not in ABILITIES:
             return f"its card claims the ability '{name}', which is none"
         if lacking := ABILITIES[name].lacking(method):
