@@ -80,7 +80,7 @@ def test_a_clone_has_learnt_nothing_and_shares_nothing():
     other = clone(made)
     assert (other.schema_, other.seed, other.rows_) == (None, 4, 0)
     assert options_given(other.method) == options_given(made.method)
-    assert not hasattr(other.method, "models_")
+    assert not other.method.models_
     assert other.method.predictors is not made.method.predictors
     with pytest.raises(OptionError, match="has not been fitted"):
         other.sample(1)
