@@ -28,7 +28,7 @@ FIRST = 2
 MOST_CODES = 2**16
 FAR = 1000.0
 
-Codes = NDArray[np.uint8] | NDArray[np.uint16]
+Codes = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
 
 
 class Counted(Protocol):
@@ -170,7 +170,7 @@ class ColumnCodec:
         return f"{'[' if number == 0 else '('}{first}, {last}]"
 
     def encode(self, values: Values) -> NDArray[np.uint16]:
-        """Code the values of a column."""
+        """Code the values of a column; beyond 65,536 codes in integers of 32 bits."""
         codes = self._encode_labels(values.labels)
         if values.numbers is not None:
             present = ~np.isnan(values.numbers)
@@ -180,7 +180,7 @@ class ColumnCodec:
 
     def _encode_labels(self, labels: pl.Series) -> NDArray[np.uint16]:
         if labels.null_count() == len(labels):
-            return np.full(len(labels), self.missing, np.uint16)
+            return np.full(len(labels), self.missing, self._dtype)
         codes = self._look_up(labels, self._label_codes)
         lost = codes == self.unseen
         is_shown = not (self.first or self.closed)  # then a code is for one way to write a value
@@ -192,13 +192,17 @@ class ColumnCodec:
     def _look_up(self, texts: pl.Series, codes: Mapping[str, int]) -> NDArray[np.uint16]:
         found = texts.replace_strict(
             pl.Series(list(codes), dtype=pl.String),
-            pl.Series(list(codes.values()), dtype=pl.UInt16),
-            default=pl.lit(self.unseen, dtype=pl.UInt16),
-            return_dtype=pl.UInt16,
+            pl.Series(list(codes.values()), dtype=pl.UInt32),
+            default=pl.lit(self.unseen, dtype=pl.UInt32),
+            return_dtype=pl.UInt32,
         )
-        made: NDArray[np.uint16] = np.array(found.fill_null(self.unseen).to_numpy(), np.uint16)
+        made: NDArray[Any] = found.fill_null(self.unseen).to_numpy().astype(self._dtype)
         made[texts.is_null().to_numpy()] = self.missing
         return made
+
+    @property
+    def _dtype(self) -> type[Any]:
+        return np.uint16 if max(self.size - 1, self.unseen) < MOST_CODES else np.uint32
 
     @cached_property
     def _label_codes(self) -> dict[str, int]:
