@@ -190,6 +190,19 @@ def on_grid(whole: Floats, step: float) -> Floats:
     return whole / round(1 / step) if step < 1 else whole * step
 
 
+def equal_groups(counts: NDArray[np.int64], most: int) -> Places:
+    """Join neighbouring codes to at most so many groups of about equal counts.
+
+    Examples
+    --------
+    >>> equal_groups(np.array([5, 1, 1, 1, 8]), 2).tolist()
+    [0, 0, 0, 0, 1]
+    """
+    middle = np.cumsum(counts) - counts / 2
+    group = np.minimum(middle * most / max(counts.sum(), 1), most - 1).astype(np.int64)
+    return np.unique(group, return_inverse=True)[1]
+
+
 def nearest(among: Floats, values: Floats) -> Places:
     """Find the nearest of sorted values."""
     right = np.clip(np.searchsorted(among, values), 1, max(len(among) - 1, 1))

@@ -157,18 +157,6 @@ class ColumnCodec:
         """Whether no code stands for a value."""
         return not self.bins and not self.levels and not self.rest
 
-    def bin_name(self, number: int) -> str:
-        """Name a bin by its ends, as the column writes its values."""
-        low, high = self.edges[number], self.edges[min(number + 1, len(self.edges) - 1)]
-        ends = pl.Series([low, high], dtype=pl.Float64)
-        if self.column.kind == "date":
-            first, last = _write_dates(ends, pl.Series([None, None], dtype=pl.String), self.column)
-        else:
-            first, last = (f"{end:.6g}" for end in ends)
-        if first == last:
-            return str(first)
-        return f"{'[' if number == 0 else '('}{first}, {last}]"
-
     def encode(self, values: Values) -> NDArray[np.uint16]:
         """Code the values of a column; beyond 65,536 codes in integers of 32 bits."""
         codes = self._encode_labels(values.labels)

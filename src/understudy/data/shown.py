@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.bins import Floats, Grid, Places, Points, nearest
+from understudy.data.bins import Floats, Grid, Places, Points, equal_groups, nearest
 from understudy.data.codec import MOST_CODES, ColumnCodec
 from understudy.data.schema import Column, Values
 
@@ -104,10 +104,7 @@ def _bins(counts: Places, k: int) -> Places:
     """Cut sorted values into bins of about equal counts; empty where there are too few rows."""
     rows = int(counts.sum())
     many = min(BINS, rows // max(ROWS_A_BIN, 3 * k))
-    if many < 1:
-        return np.empty(0, np.int64)
-    middle = np.cumsum(counts) - counts / 2
-    return np.unique((middle * many / rows).astype(np.int64), return_inverse=True)[1]
+    return equal_groups(counts, many) if many else np.empty(0, np.int64)
 
 
 def _points_in_bins(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -28,13 +28,6 @@ ABOVE = (
 )
 
 
-class Claims(Protocol):
-    """What a method has after a fit under epsilon."""
-
-    spending_: Sequence[Step]
-    rows_: int
-
-
 def claimed(method: Any) -> float | None:
     """Give the epsilon that a method claims; none if it claims none, or a foreign program does."""
     if not can_claim(method) or method.epsilon is None:
@@ -48,15 +41,15 @@ def claimed(method: Any) -> float | None:
     return number
 
 
-def learnt(method: Any) -> Claims:
-    """Insist that a method that was fitted under epsilon says what it spent."""
-    if getattr(method, "spending_", None) is None or getattr(method, "rows_", None) is None:
+def learnt(method: Any) -> tuple[tuple[Step, ...], int]:
+    """Give the steps and the noisy number of rows that a method has after a fit under epsilon."""
+    spending, rows = (getattr(method, name, None) for name in ("spending_", "rows_"))
+    if spending is None or rows is None:
         raise OptionError(
             f"{method.card.name} claims an epsilon, and has no spending_ or rows_ to show for it",
             hint="a method with an option epsilon buys what it learns from a Budget",
         )
-    made: Claims = method
-    return made
+    return tuple(spending), max(int(rows), 0)
 
 
 def can_claim(method: Any) -> bool:

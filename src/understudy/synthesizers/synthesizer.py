@@ -152,14 +152,13 @@ class Synthesizer:
         name = self.method.card.name
         with claims.spending(table, name, epsilon, rng, ledger) as account:
             self.method.fit(inner, rng, self.progress)
-            learnt = claims.learnt(self.method)
-            account.steps = tuple(learnt.spending_)
+            account.steps, rows = claims.learnt(self.method)
             emitted = self._emitted(inner)
             claims.check_declared(emitted)
             claims.check_declared(self.inner_)
         claims.spent_of(account.steps, epsilon)
         self.schema_ = emitted
-        self.give_back_, self.rows_ = table.give_back, max(int(learnt.rows_), 0)
+        self.give_back_, self.rows_ = table.give_back, rows
         self.spending_, self.ledger_ = tuple(account.steps), account.said
         self.seeded_ = self.seed is not None
         return self

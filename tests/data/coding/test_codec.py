@@ -400,15 +400,6 @@ def test_an_outlier_moves_the_scale_by_its_rank_only(outlier: float) -> None:
     assert np.abs(scales[0] - scales[1]).max() <= 1 / 100 + 2 / 1000
 
 
-def test_bin_names_say_their_ends() -> None:
-    _, coder = fit([i / 8 for i in range(41)], bins=2)
-    assert [coder.bin_name(i) for i in range(2)] == ["[0, 2.5]", "(2.5, 5]"]
-    _, dates = fit([dt.date(2020, 1, 1), dt.date(2020, 1, 3), dt.date(2020, 1, 5)] * 2, bins=2)
-    assert dates.bin_name(1) == "(2020-01-03, 2020-01-05]"
-    _, single = fit([5.0, None])
-    assert single.bin_name(0) == "5"
-
-
 @pytest.mark.parametrize("options", [{"bins": 0}, {"levels": 0}, {"bins": -1}])
 def test_impossible_options(options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=r"bins = .*levels = ") as caught:

@@ -14,6 +14,7 @@ from understudy.synthesizers.model_file import Damaged, State
 Codes = NDArray[np.uint16]
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
+ParentGroups = tuple[Places, Places]
 
 COARSE = 8
 CHILD, LEVELS = 24, 64
@@ -106,19 +107,14 @@ def conditional(parents: Sequence[int], group_of: Sequence[Places], shares: Floa
     return Conditional(tuple(parents), tuple(group_of), made)
 
 
-@dataclass(frozen=True)
-class Groups:
-    """The groups of one column's codes, as a parent: coarse ones, and finer ones within."""
+def parent_groups(counts: Floats, ordered: int, bins: int) -> ParentGroups:
+    """Give the groups of a column's codes, as a parent: coarse ones, and finer ones within.
 
-    coarse: Places
-    fine: Places
-
-    @classmethod
-    def of(cls, counts: Floats, ordered: int, bins: int) -> Self:
-        """Merge codes; what is never shown has the last code and a group of its own."""
-        merged = merge_codes(counts, ordered, (bins, min(bins, COARSE)))
-        fine, coarse = (np.append(made, made.max() + 1) for made in merged)
-        return cls(coarse, fine)
+    What is never shown has the last code and a group of its own.
+    """
+    merged = merge_codes(counts, ordered, (bins, min(bins, COARSE)))
+    fine, coarse = (np.append(made, made.max() + 1) for made in merged)
+    return coarse, fine
 
 
 def child_groups(counts: Floats, ordered: int) -> Places:
@@ -129,7 +125,12 @@ def child_groups(counts: Floats, ordered: int) -> Places:
 
 
 def fit_conditional(
-    codes: Codes, own: Codes, size: int, ordered: int, parents: Sequence[int], groups: list[Groups]
+    codes: Codes,
+    own: Codes,
+    size: int,
+    ordered: int,
+    parents: Sequence[int],
+    groups: Sequence[ParentGroups],
 ) -> Conditional:
     """Fill a table line by line, each shrunk to the coarser line that it refines.
 
@@ -148,12 +149,12 @@ def fit_conditional(
     counts = np.bincount(own, minlength=size).astype(float)
     of_child = child_groups(counts, ordered)
     shares = (counts / counts.sum())[None]
-    chosen = [np.zeros(len(groups[p].coarse), np.int64) for p in parents]
+    chosen = [np.zeros(len(groups[p][0]), np.int64) for p in parents]
     most = max(1, min(MOST_LINES, MOST_SHARES // size))
-    for which in ("coarse", "fine"):
+    for which in (0, 1):
         for turn, place in enumerate(parents):
             finer = list(chosen)
-            finer[turn] = getattr(groups[place], which)
+            finer[turn] = groups[place][which]
             table = Conditional(tuple(parents), tuple(finer), np.empty((0, size), np.float32))
             lines = int(np.prod(table.shape))
             if lines > most or np.array_equal(finer[turn], chosen[turn]):

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -27,18 +26,6 @@ LINES = {
 }
 
 
-@dataclass(frozen=True)
-class Lack:
-    """What is not declared about a column, and the lines that would declare it."""
-
-    name: str
-    facts: tuple[str, ...]
-    lines: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"column {json.dumps(self.name, ensure_ascii=False)}: {', '.join(self.lines)}"
-
-
 def declared_domain(schema: Schema, *, bought: Sequence[str] = ()) -> None:
     """Insist that the domain of each column is declared in the schema.
 
@@ -54,11 +41,15 @@ def declared_domain(schema: Schema, *, bought: Sequence[str] = ()) -> None:
     understudy.errors.SchemaError: under epsilon the domain must be declared, and 1 column lacks it
     column "age": bounds = [SMALLEST, LARGEST] ...
     """
-    lacks = [found for column in schema if (found := _lack(column, column.name in bought))]
+    lacks = {c.name: facts for c in schema if (facts := _undeclared(c, c.name in bought))}
     if not lacks:
         return
     many = "1 column lacks" if len(lacks) == 1 else f"{len(lacks)} columns lack"
-    listed = "\n".join(map(str, lacks))
+    listed = "\n".join(
+        f"column {json.dumps(name, ensure_ascii=False)}: "
+        + ", ".join(_line(schema[name], fact) for fact in facts)
+        for name, facts in lacks.items()
+    )
     inferred = any(column.inferred for column in schema)
     hint = (
         "write these lines into the schema file (understudy schema TABLE --out FILE), with what "
@@ -66,31 +57,25 @@ def declared_domain(schema: Schema, *, bought: Sequence[str] = ()) -> None:
     )
     if inferred:
         hint += ", and delete the names of these facts from its inferred lists"
-    if any("levels" in lack.facts for lack in lacks):
+    if any("levels" in facts for facts in lacks.values()):
         hint += "; levels cannot be bought: that takes a delta above 0"
-    if any("bounds" in lack.facts for lack in lacks):
+    if any("bounds" in facts for facts in lacks.values()):
         hint += "; bounds can be bought (-o bayes.buy=bounds)"
     raise SchemaError(
         f"under epsilon the domain must be declared, and {many} it\n{listed}", hint=hint
     )
 
 
-def _lack(column: Column, bought: bool) -> Lack | None:
-    needed = ["kind"]
-    absent = []
+def _undeclared(column: Column, bought: bool) -> list[str]:
+    """Name the facts of a column that nobody has declared and that are needed."""
+    needed, absent = {"kind"}, set()
     if column.is_numeric:
-        needed += ["levels", "decimals"] if bought else ["levels", "decimals", "bounds"]
-        if column.bounds is None and not bought:
-            absent.append("bounds")
+        needed |= {"levels", "decimals"} if bought else {"levels", "decimals", "bounds"}
+        absent = {"bounds"} if column.bounds is None and not bought else set()
     elif column.is_modelled:
-        needed += ["levels"]
-        if column.kind == "category" and not column.levels:
-            absent.append("levels")
-    facts = [f for f in ("kind", "bounds", "decimals", "levels") if f in needed]
-    facts = [f for f in facts if f in absent or column.source(f) == "data"]
-    if not facts:
-        return None
-    return Lack(column.name, tuple(facts), tuple(_line(column, fact) for fact in facts))
+        needed |= {"levels"}
+        absent = {"levels"} if column.kind == "category" and not column.levels else set()
+    return [f for f in LINES if f in needed and (f in absent or column.source(f) == "data")]
 
 
 def _line(column: Column, fact: str) -> str:

@@ -1,7 +1,7 @@
 """The network without epsilon: columns coded by what they may show, tables shrunk."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Self
@@ -17,10 +17,11 @@ from understudy.synthesizers.bayes.conditionals import (
     Codes,
     Conditional,
     Floats,
-    Groups,
+    ParentGroups,
     conditional,
     fit_conditional,
     merge_codes,
+    parent_groups,
 )
 from understudy.synthesizers.bayes.structure import Structure, learn_structure
 
@@ -67,7 +68,8 @@ class Plain:
             found = self._structure(kept, degree, workers)
         progress("filling tables", 1, steps)
         groups = [
-            Groups.of(c, s.bins, self.bins) for c, s in zip(self.counts, self.codecs, strict=True)
+            parent_groups(c, s.bins, self.bins)
+            for c, s in zip(self.counts, self.codecs, strict=True)
         ]
         models: list[Conditional | None] = []
         for number, (place, parents) in enumerate(zip(found.order, found.parents, strict=True)):
@@ -87,7 +89,9 @@ class Plain:
         codes = np.asfortranarray(np.column_stack(columns))
         return learn_structure(codes, sizes, kept, degree, workers)
 
-    def _table(self, place: int, parents: tuple[int, ...], groups: list[Groups]) -> Conditional:
+    def _table(
+        self, place: int, parents: tuple[int, ...], groups: Sequence[ParentGroups]
+    ) -> Conditional:
         codec, own = self.codecs[place], self.codes[:, place]
         shown = own < codec.size
         if not shown.any():

@@ -1,7 +1,7 @@
 """Copula: a joint normal law behind all columns, whatever their kinds."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -150,25 +150,25 @@ class Copula(CodedMethod):
 
     def _sampled(self, rows: int, rng: np.random.Generator) -> Codes:
         """Draw latent normals and cut them."""
-        codes = np.zeros((rows, len(self.codecs_)), np.uint16, order="F")
-        with one_thread():
-            for start in range(0, rows, BLOCK):
-                here = slice(start, min(start + BLOCK, rows))
-                latent = self.latent_.draw(here.stop - start, rng)
-                codes[here] = self.latent_.lines.walk(latent, self.latent_.cuts)
-        return codes
+        return self._walked(rows, lambda here: self.latent_.draw(here.stop - here.start, rng))
 
     def _completed(self, codes: Codes, rng: np.random.Generator) -> Codes:
         """Draw latent normals given the parts of the lines that kept columns lie in."""
         lines = self.latent_.lines
         known = [i for place in self._kept_places for i in lines.of(place)]
-        made = np.zeros_like(codes)
+
+        def latent(here: slice) -> Floats:
+            parts = lines.parts(codes[here])[known]
+            return self.latent_.given(known, parts, rng, sweeps=GIVEN_SWEEPS)
+
+        return self._walked(len(codes), latent)
+
+    def _walked(self, rows: int, latent: Callable[[slice], Floats]) -> Codes:
+        made = np.zeros((rows, len(self.codecs_)), np.uint16, order="F")
         with one_thread():
-            for start in range(0, len(codes), BLOCK):
-                here = slice(start, start + BLOCK)
-                parts = lines.parts(codes[here])[known]
-                latent = self.latent_.given(known, parts, rng, sweeps=GIVEN_SWEEPS)
-                made[here] = lines.walk(latent, self.latent_.cuts)
+            for start in range(0, rows, BLOCK):
+                here = slice(start, min(start + BLOCK, rows))
+                made[here] = self.latent_.lines.walk(latent(here), self.latent_.cuts)
         return made
 
     def state(self) -> State:

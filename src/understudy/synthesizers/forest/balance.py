@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.bins import equal_groups
 from understudy.synthesizers.model_file import Damaged, State
 
 Codes = NDArray[np.uint16]
@@ -120,12 +121,8 @@ def fit_balance(train: Codes, pool: Codes, sizes: Sequence[int], *, fidelity: fl
 
 
 def _groups(counts: NDArray[np.int64], most: int) -> NDArray[np.uint8]:
-    """Join neighbouring codes to groups of about equal counts."""
-    if len(counts) <= most:
-        return np.arange(len(counts), dtype=np.uint8)
-    middle = np.cumsum(counts) - counts / 2
-    group = np.minimum(middle * most / max(counts.sum(), 1), most - 1).astype(np.int64)
-    return np.unique(group, return_inverse=True)[1].astype(np.uint8)
+    groups = np.arange(len(counts)) if len(counts) <= most else equal_groups(counts, most)
+    return groups.astype(np.uint8)
 
 
 def _candidates(

@@ -25,7 +25,6 @@ from understudy.synthesizers.forest.chains import Chained, find_chain
 from understudy.synthesizers.forest.models import (
     Codes,
     Odds,
-    Predictors,
     Trees,
     TreeSettings,
     fit_odds,
@@ -163,13 +162,14 @@ class Forest(CodedMethod):
         counts = np.bincount(target, minlength=codec.size)
         group_of = group_codes(counts, ordered=codec.column.is_numeric)
         places = strongest(rows, places, group_of[target])
-        sizes = np.array([self.codecs_[i].size + 1 for i in places], np.int64)
-        ordered = tuple(self.codecs_[i].column.is_numeric for i in places)
-        predictors = Predictors(places, sizes, ordered)
         if codec.size == 2 and places:
-            return fit_odds(rows, predictors, target, rng)
+            return fit_odds(rows, self.codecs_, places, target, rng)
         settings = TreeSettings(self.trees, self.min_leaf, self.penalty)
-        trees = fit_trees(rows, predictors, target, group_of, settings, rng, workers)
+
+        def grow(rows: Codes, target: Codes, groups: NDArray[np.int64]) -> Trees:
+            return fit_trees(rows, self.codecs_, places, target, groups, settings, rng, workers)
+
+        trees = grow(rows, target, group_of)
         chain = None
         if codec.column.is_numeric:
             chain = find_chain(rows, target, codec, self.codecs_, places)
@@ -177,10 +177,7 @@ class Forest(CodedMethod):
             return trees
         chained, steps = chain.steps(rows, target)
         groups = group_codes(np.bincount(steps, minlength=2 * chain.reach + 1), ordered=True)
-        rows = np.asfortranarray(rows[chained])
-        return Chained(
-            trees, fit_trees(rows, predictors, steps, groups, settings, rng, workers), chain
-        )
+        return Chained(trees, grow(np.asfortranarray(rows[chained]), steps, groups), chain)
 
     def _column_models(self) -> Iterable[tuple[int, Model | None]]:
         return enumerate(self.models_)

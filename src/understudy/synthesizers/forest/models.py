@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.codec import MOST_CODES
+from understudy.data.bins import equal_groups
+from understudy.data.codec import MOST_CODES, ColumnCodec
 from understudy.synthesizers.model_file import Damaged, State
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class TreeSettings:
 
 
 @dataclass(frozen=True)
-class RankedPredictors:
+class Predictors:
     """The predictors of a column: where they stand, and in which order their codes are cut.
 
     ``ranks`` holds one line for each tree, the codes of all predictors one after the other.
@@ -50,6 +51,30 @@ class RankedPredictors:
     places: tuple[int, ...]
     sizes: NDArray[np.int64]
     ranks: NDArray[np.uint16]
+
+    @classmethod
+    def ranked(
+        cls,
+        codecs: Sequence[ColumnCodec],
+        places: Sequence[int],
+        codes: Codes,
+        groups: NDArray[np.int64],
+        parts: Sequence[Rows],
+    ) -> Self:
+        """Order the levels of the columns at these places as each part of the rows tells."""
+        chosen = [(place, codecs[place].size + 1) for place in places]
+        lines = [
+            [
+                np.arange(size, dtype=np.uint16)
+                if codecs[place].column.is_numeric
+                else rank_levels(codes[rows, place], size, groups[rows])
+                for place, size in chosen
+            ]
+            for rows in parts
+        ]
+        empty = np.empty(0, np.uint16)
+        ranks = np.array([np.concatenate([empty, *line]) for line in lines], np.uint16)
+        return cls(tuple(places), np.array([size for _, size in chosen], np.int64), ranks)
 
     @property
     def starts(self) -> NDArray[np.int64]:
@@ -83,42 +108,13 @@ class RankedPredictors:
 
 
 @dataclass(frozen=True)
-class Predictors:
-    """The columns that may predict another: where they stand, their sizes, which have an order."""
-
-    places: tuple[int, ...]
-    sizes: NDArray[np.int64]
-    ordered: tuple[bool, ...]
-
-    def given(
-        self, codes: Codes, groups: NDArray[np.int64], parts: Sequence[Rows]
-    ) -> RankedPredictors:
-        """Order the levels of each predictor as each part of the rows tells."""
-        lines = [
-            [self._rank(j, codes[rows, place], groups[rows]) for j, place in enumerate(self.places)]
-            for rows in parts
-        ]
-        empty = np.empty(0, np.uint16)
-        ranks = np.array([np.concatenate([empty, *line]) for line in lines], np.uint16)
-        return RankedPredictors(self.places, self.sizes, ranks)
-
-    def _rank(self, j: int, codes: Codes, groups: NDArray[np.int64]) -> NDArray[np.uint16]:
-        size = int(self.sizes[j])
-        return (
-            np.arange(size, dtype=np.uint16)
-            if self.ordered[j]
-            else rank_levels(codes, size, groups)
-        )
-
-
-@dataclass(frozen=True)
 class Trees:
     """Trees of one column, one after the other; a row is drawn from one of them.
 
     ``line`` says for each leaf in which line of ``cumulative`` its distribution is.
     """
 
-    given: RankedPredictors
+    given: Predictors
     roots: NDArray[np.int64]
     feature: NDArray[np.int16]
     cut: NDArray[np.uint16]
@@ -147,7 +143,7 @@ class Trees:
     @classmethod
     def of(cls, state: State, before: Sequence[int], size: int) -> Self:
         """Take what was saved, of a column with so many codes; refuse trees that lead nowhere."""
-        given = RankedPredictors.of(state, before)
+        given = Predictors.of(state, before)
         feature = state.array("feature", np.int16, (None,), -1, len(given.places) - 1)
         nodes = feature.shape
         cumulative = state.array("cumulative", np.float32, (None, size))
@@ -175,7 +171,7 @@ TREE_ARRAYS = ("roots", "feature", "cut", "left", "right", "line", "cumulative")
 class Odds:
     """Boosted log-odds of a column that shows two codes."""
 
-    given: RankedPredictors
+    given: Predictors
     boosted: "Boosted"
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Codes:
@@ -200,7 +196,7 @@ class Odds:
         """Take what was saved, of a column with two codes."""
         from understudy.kernels.boosting import NODES, Boosted
 
-        given = RankedPredictors.of(state, before)
+        given = Predictors.of(state, before)
         feature = state.array("feature", np.int16, (None, NODES), 0, len(given.places) - 1)
         boosted = Boosted(
             float(state.array("start", float, (1,))[0]),
@@ -228,9 +224,7 @@ def strongest(codes: Codes, places: tuple[int, ...], groups: NDArray[np.int64]) 
 
 def _information(codes: Codes, groups: NDArray[np.int64]) -> float:
     """Give the mutual information of two columns in nats, less what chance would give."""
-    counts = np.bincount(codes)
-    middle = np.cumsum(counts) - counts / 2
-    coarse = np.minimum(middle * BANDS / len(codes), BANDS - 1).astype(np.int64)[codes]
+    coarse = equal_groups(np.bincount(codes), BANDS)[codes]
     many = int(groups.max()) + 1
     table = np.bincount(coarse * many + groups, minlength=BANDS * many).reshape(BANDS, many)
     table = table[table.sum(axis=1) > 0]
@@ -272,7 +266,8 @@ def rank_levels(codes: Codes, size: int, groups: NDArray[np.int64]) -> NDArray[n
 
 def fit_trees(
     codes: Codes,
-    predictors: Predictors,
+    codecs: Sequence[ColumnCodec],
+    places: Sequence[int],
     target: Codes,
     group_of: NDArray[np.int64],
     settings: TreeSettings,
@@ -294,7 +289,7 @@ def fit_trees(
         thirds = np.array_split(rng.permutation(len(target)), 3)
         parts += [(thirds[i], np.concatenate(thirds[:i] + thirds[i + 1 :])) for i in range(3)]
     parts = [(one[:GROWN_ON], others) for one, others in parts[: settings.trees]]
-    given = predictors.given(codes, groups, [one for one, _ in parts])
+    given = Predictors.ranked(codecs, places, codes, groups, [one for one, _ in parts])
 
     def make(number: int) -> Any:
         grown_on, filled_by = parts[number]
@@ -315,7 +310,7 @@ def fit_trees(
     return _stack(given, list(workers.map(make, range(len(parts)))))
 
 
-def _stack(given: RankedPredictors, made: Sequence[tuple["Splits", Any, Any]]) -> Trees:
+def _stack(given: Predictors, made: Sequence[tuple["Splits", Any, Any]]) -> Trees:
     """Put trees one after the other."""
     trees, lines, shares = zip(*made, strict=True)
     nodes = np.cumsum([0, *(len(tree.feature) for tree in trees)])
@@ -339,13 +334,19 @@ def _stack(given: RankedPredictors, made: Sequence[tuple["Splits", Any, Any]]) -
     )
 
 
-def fit_odds(codes: Codes, predictors: Predictors, target: Codes, rng: np.random.Generator) -> Odds:
+def fit_odds(
+    codes: Codes,
+    codecs: Sequence[ColumnCodec],
+    places: Sequence[int],
+    target: Codes,
+    rng: np.random.Generator,
+) -> Odds:
     """Boost on four fifths until the last fifth is predicted best, then as long on all rows."""
     from understudy.kernels.boosting import boost
 
     rows, seed = rng.permutation(len(target))[:BOOSTED_ON], int(rng.integers(1 << 62))
     inner = len(rows) // INNER
-    given = predictors.given(codes, target.astype(np.int64), [rows[inner:]])
+    given = Predictors.ranked(codecs, places, codes, target.astype(np.int64), [rows[inner:]])
     seen, sizes, is_one = given.see(codes), given.sizes, target == 1
     tried = boost(seen, sizes, is_one, rows[inner:], rows[:inner], rounds=ROUNDS, seed=seed)
     rounds = len(tried.feature)
