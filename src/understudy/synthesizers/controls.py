@@ -23,7 +23,7 @@ HOLDS_ROWS = "every training row, as it is"
 
 
 @dataclass
-class _Rows:
+class _TrainingRows:
     """Keeps the training rows.
 
     Parameters
@@ -91,7 +91,7 @@ class _Rows:
 
 
 @dataclass
-class Bootstrap(_Rows):
+class Bootstrap(_TrainingRows):
     """Rows drawn with replacement: the ceiling of fidelity and the worst case of disclosure."""
 
     card: ClassVar[MethodCard] = MethodCard(
@@ -120,7 +120,7 @@ class Bootstrap(_Rows):
 
 
 @dataclass
-class Independent(_Rows):
+class Independent(_TrainingRows):
     """Columns drawn alone: the floor of fidelity."""
 
     card: ClassVar[MethodCard] = MethodCard(
@@ -160,7 +160,7 @@ class Independent(_Rows):
 
 
 @dataclass
-class Flip(_Rows):
+class Flip(_TrainingRows):
     """Rows drawn with replacement, each value replaced with probability p by another record's.
 
     The perturbation of Platzer and Reutterer (2021), section 4: it keeps the distribution of
