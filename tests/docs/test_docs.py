@@ -17,8 +17,7 @@ from understudy.data.datasets import registry
 from understudy.data.schema import loads
 from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
-from understudy.synthesizers import DEFAULT, SYNTHESIZERS, synthesizer
-from understudy.synthesizers.base import Synthesizer
+from understudy.synthesizers import DEFAULT, SYNTHESIZERS, Synthesizer, synthesizer
 from understudy.workflows.running import run
 
 ROOT = Path(__file__).parents[2]

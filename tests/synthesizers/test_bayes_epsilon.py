@@ -14,14 +14,15 @@ from scipy import stats
 
 import understudy as us
 from townspeople import DECLARED, fit, people, seeded, table, taped
-from understudy.data.schema import Column, Schema, infer
+from understudy.data.codec import ColumnCodec
+from understudy.data.schema import Column, Schema, dumps, infer, read_values
 from understudy.data.tables import Table
 from understudy.judging.comparison import silent
 from understudy.synthesizers.bayes import declared_domain, noisy
 from understudy.synthesizers.bayes import method as method_module
-from understudy.synthesizers.bayes.choice import Choice
-from understudy.synthesizers.bayes.domain import Cells, buy_bounds
-from understudy.synthesizers.bayes.smoothing import rake, share_out, shrink_lines
+from understudy.synthesizers.bayes.domain import buy_bounds
+from understudy.synthesizers.bayes.noisy import rake, share_out, shrink_lines
+from understudy.synthesizers.bayes.structure import ParentChoice
 from understudy.synthesizers.budget import Budget
 
 # what must be declared
@@ -99,7 +100,7 @@ def test_levels_cannot_be_bought_and_only_columns_can():
 )
 def test_cells_cover_the_bounds_and_show_nothing_beyond(low, span, decimals, most, seed):
     column = Column("a", "number", "float", decimals=decimals, bounds=(low, low + span))
-    cells = Cells.of(column, most)
+    cells = ColumnCodec.declared(column, most)
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, cells.size, 300).astype(np.uint16)
     shown = cells.decode(codes, rng)
@@ -108,16 +109,16 @@ def test_cells_cover_the_bounds_and_show_nothing_beyond(low, span, decimals, mos
     assert ((drawn >= low) & (drawn <= low + span)).all()
     if decimals is not None:
         assert drawn.equals(drawn.round(decimals))
-        again = cells.encode(us.schema.read_values(shown, column))
+        again = cells.encode(read_values(shown, column))
         assert (again == codes).all()
     assert cells.bins <= most + 3
 
 
 def test_cells_of_their_own_for_bounds_and_zero():
     column = Column("a", "number", "integer", decimals=0, bounds=(-1000.0, 9999.0))
-    cells = Cells.of(column, 20)
+    cells = ColumnCodec.declared(column, 20)
     values = pl.Series([-1000, -999, -1, 0, 1, 9998, 9999, 10**6, -(10**6), None])
-    codes = cells.encode(us.schema.read_values(values, column)).tolist()
+    codes = cells.encode(read_values(values, column)).tolist()
     low, above, before, zero, after, below, high, far, under, gone = codes
     assert low != above
     assert zero not in (before, after)
@@ -126,11 +127,11 @@ def test_cells_of_their_own_for_bounds_and_zero():
 
 
 def test_what_is_outside_the_domain_is_clipped_or_missing():
-    sex = Cells.of(DECLARED["sex"], 8)
-    values = us.schema.read_values(pl.Series(["f", "other", None, "x"]), DECLARED["sex"])
+    sex = ColumnCodec.declared(DECLARED["sex"], 8)
+    values = read_values(pl.Series(["f", "other", None, "x"]), DECLARED["sex"])
     assert sex.encode(values).tolist() == [0, 3, 3, 2]
-    wage = Cells.of(DECLARED["wage"], 8)
-    values = us.schema.read_values(pl.Series(["N", "refused", None]), DECLARED["wage"])
+    wage = ColumnCodec.declared(DECLARED["wage"], 8)
+    values = read_values(pl.Series(["N", "refused", None]), DECLARED["wage"])
     assert wage.encode(values).tolist() == [wage.bins, wage.size - 1, wage.size - 1]
 
 
@@ -244,14 +245,14 @@ def test_bounds_bought_of_noise_alone_can_still_be_written(column, values, cell)
     schema = Schema((column,))
     data = Table.of(pl.DataFrame({"a": values}), schema)
     bought = buy_bounds(data, "a", Odd(1.0, np.random.default_rng(1)), 0.5)
-    us.schema.dumps(Schema((bought,)))
-    cells = Cells.of(bought, 8, 128)
+    dumps(Schema((bought,)))
+    cells = ColumnCodec.declared(bought, 8, 128)
     shown = cells.decode(np.arange(cells.size).astype(np.uint16), np.random.default_rng(1))
     assert len(shown.to_list()) == cells.size
 
 
 def test_many_columns_and_many_parents_are_not_all_compared():
-    class Asked(Choice):
+    class Asked(ParentChoice):
         def _score(self, ways: int) -> bool:
             asked.append(ways)
             return True
@@ -355,8 +356,8 @@ def test_scores_are_those_of_sets_that_can_be_told_from_noise():
     columns = [DECLARED[name] for name in ("sex", "city", "age")]
     margins, codes = purchase._margins(columns, 100.0)
     with ThreadPoolExecutor(1) as workers:
-        clear = Choice(margins, codes, 3000, 0.01, 2, workers)
-        drowned = Choice(margins, codes, 3000, 5000.0, 2, workers)
+        clear = ParentChoice(margins, codes, 3000, 0.01, 2, workers)
+        drowned = ParentChoice(margins, codes, 3000, 5000.0, 2, workers)
     best = clear.sets[int(np.argmax(clear.scores))]
     assert {best.child, *best.parents} >= {0, 1}
     assert all(not one.parents for one in drowned.sets)

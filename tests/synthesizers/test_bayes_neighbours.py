@@ -9,11 +9,12 @@ import pytest
 from scipy import stats
 
 from townspeople import DECLARED, Replay, fit, people, taped
+from understudy.data.codec import ColumnCodec
 from understudy.data.schema import Column, Schema
 from understudy.data.tables import Table
 from understudy.kernels import networks
 from understudy.synthesizers.bayes import method as method_module
-from understudy.synthesizers.bayes.domain import Cells, read_alone
+from understudy.synthesizers.bayes.domain import read_alone
 from understudy.synthesizers.budget import Budget
 
 ODD = {
@@ -79,7 +80,7 @@ def test_one_odd_row_of_a_text_file_changes_no_other_row(tmp_path):
     def codes(name: str, rows: list[str]) -> list[list[int]]:
         (tmp_path / name).write_text("\n".join([*rows, "2;2,5;1;3", ""]))
         data = Table.of(str(tmp_path / name), schema)
-        made = [Cells.of(c, 8, 128).encode(read_alone(data, c.name)) for c in schema]
+        made = [ColumnCodec.declared(c, 8, 128).encode(read_alone(data, c.name)) for c in schema]
         return [one[:10].tolist() for one in made]
 
     before = codes("without.csv", lines)
@@ -88,7 +89,9 @@ def test_one_odd_row_of_a_text_file_changes_no_other_row(tmp_path):
     # the readers that epsilon does not rely on do differ
     tables = [Table.of(str(tmp_path / f"{name}.csv"), schema) for name in ("without", "with")]
     for name in ("grade", "wage"):
-        one, other = (Cells.of(schema[name], 8, 128).encode(t.values(name))[:10] for t in tables)
+        one, other = (
+            ColumnCodec.declared(schema[name], 8, 128).encode(t.values(name))[:10] for t in tables
+        )
         assert one.tolist() != other.tolist()
 
 
@@ -104,7 +107,9 @@ def test_one_odd_row_does_not_turn_the_decimal_commas_of_levels(levels, stored, 
         (tmp_path / name).write_text("\n".join([*rows, ""]))
         data = Table.of(str(tmp_path / name), schema)
         read.append(data.frame["step"][0])
-        made.append(Cells.of(column, 8, 128).encode(read_alone(data, "step"))[:8].tolist())
+        made.append(
+            ColumnCodec.declared(column, 8, 128).encode(read_alone(data, "step"))[:8].tolist()
+        )
     assert [str(value) for value in read] == ["1.5", "1,5"]
     assert made[0] == made[1]
     assert made[0][0] != made[0][2]  # a level, and a word that nobody declared

@@ -15,11 +15,11 @@ import pytest
 import understudy as us
 from few import DAY, adversarial, check, check_all
 from people import people
+from understudy.data import shown as shown_module
 from understudy.data.schema import read_values
 from understudy.data.schema.inference import infer, infer_column
-from understudy.synthesizers import support as support_module
-from understudy.synthesizers.forest.screening import strongest
-from understudy.synthesizers.support import Support
+from understudy.data.shown import shown_codec
+from understudy.synthesizers.forest.models import strongest
 
 
 def fit(train, seed: int = 0, schema=None, **options):
@@ -213,7 +213,7 @@ def test_options_at_their_ends(options, tmp_path):
     made = fit(train, **{"trees": 3, **options})
     check_all(train, made.sample(300), options.get("k", 5))
     made.save(tmp_path / "m")
-    assert us.load(tmp_path / "m").sample(60).equals(made.sample(60))
+    assert us.load(tmp_path / "m").sample(60).equals(made.sample(60, replicate=0))
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_options_beyond_their_ends(options):
 
 def test_the_same_rows_whatever_the_number_of_cores(monkeypatch):
     train = mixed(300, 6)
-    monkeypatch.setattr("understudy.synthesizers.forest.method.BLOCK", 700)
+    monkeypatch.setattr("understudy.synthesizers.coded.BLOCK", 700)
     made = []
     for cores in (1, 2, 7, None):
         monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
@@ -323,10 +323,10 @@ def test_visit_and_predictors_are_honoured():
     train = mixed(300, 6)
     schema = infer(train)
     made = fit(train, trees=2, visit=["c3", "c1"]).method
-    assert [s.column.name for s in made.supports_] == ["c3", "c1", "c0", "c2", "c4", "c5"]
+    assert [s.column.name for s in made.codecs_] == ["c3", "c1", "c0", "c2", "c4", "c5"]
     named = dataclasses.replace(schema, visit=("c5", "c4")).replace("c2", predictors=("c0",))
     made = fit(train, trees=2, schema=named.replace("c3", predictors=())).method
-    names = [s.column.name for s in made.supports_]
+    names = [s.column.name for s in made.codecs_]
     assert names[:2] == ["c5", "c4"]
     given = {
         name: tuple(names[p] for p in model.given.places)
@@ -339,9 +339,9 @@ def test_visit_and_predictors_are_honoured():
 
 
 def test_more_levels_than_there_are_codes(monkeypatch):
-    monkeypatch.setattr(support_module, "MOST_CODES", 12)
+    monkeypatch.setattr(shown_module, "MOST_CODES", 12)
     train = pl.Series("x", [f"l{i:02d}" for i in range(30) for _ in range(5 + i)])
-    made, codes = Support.fit(read_values(train, infer_column(train)), infer_column(train), 5)
+    made, codes = shown_codec(read_values(train, infer_column(train)), infer_column(train), 5)
     assert made.labels == tuple(f"l{i}" for i in range(29, 18, -1))
     assert codes.max() == made.size == 11
     kept = made.decode(codes[codes < made.size], np.random.default_rng(0))
@@ -445,7 +445,7 @@ def test_chained_numbers_follow_each_other_closely(tmp_path):
     assert some["second"].null_count() / 4000 == pytest.approx(0.05, abs=0.02)
     check_all(train, some, 5)
     made.save(tmp_path / "m")
-    assert us.load(tmp_path / "m").sample(100).equals(made.sample(100))
+    assert us.load(tmp_path / "m").sample(100).equals(made.sample(100, replicate=0))
 
 
 def test_numbers_that_do_not_follow_are_no_chain():

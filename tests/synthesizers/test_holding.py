@@ -58,7 +58,7 @@ def test_every_method_and_every_kind(method, tmp_path):
     first = made.sample(300)
     check(first, KINDS)
     assert first.schema == REAL.schema
-    assert made.sample(300).equals(first)
+    assert made.sample(300, replicate=0).equals(first)
     assert not made.sample(300, replicate=1).equals(first)
     for file in ("one", "two"):
         made.save(tmp_path / file)

@@ -1,5 +1,6 @@
 """The ledger: nothing spent is missing, whatever ends a fit, and whoever else writes."""
 
+import dataclasses
 import json
 from concurrent.futures import ThreadPoolExecutor
 
@@ -119,9 +120,7 @@ def test_a_link_has_the_lock_of_what_it_names(path):
 def test_what_is_refused_for_want_of_a_declaration_spends_nothing(path):
     undeclared = Schema(
         tuple(
-            us.schema.columns.dataclasses.replace(c, inferred=frozenset({"levels"}))
-            if c.levels
-            else c
+            dataclasses.replace(c, inferred=frozenset({"levels"})) if c.levels else c
             for c in DECLARED
         )
     )

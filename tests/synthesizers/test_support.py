@@ -7,27 +7,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from few import adversarial, check
+from understudy.data import shown as shown_module
 from understudy.data.codec import write_values
 from understudy.data.schema import Column, Values, read_values
 from understudy.data.schema.inference import infer_column
-from understudy.synthesizers import support as support_module
-from understudy.synthesizers.support import Support
+from understudy.data.shown import shown_codec
 
 
 def shown(series: pl.Series, k: int, column: Column | None = None) -> pl.Series:
     """Give all that a column may show."""
     column = column or infer_column(series)
-    made, codes = Support.fit(
+    made, codes = shown_codec(
         read_values(series, column), column, k, single=series.dtype == pl.Float32
     )
     assert codes.max(initial=0) <= made.size
-    assert (np.diff(made.begin) > 0).all()
-    assert np.isfinite(made.numbers).all()
-    assert (made.weights > 0).all()
+    assert (np.diff(made.numbers.begin) > 0).all()
+    assert np.isfinite(made.numbers.values).all()
+    assert (made.numbers.weights > 0).all()
     values = Values(None, pl.Series(made.labels, dtype=pl.String))
     if column.is_numeric:
-        numbers = np.concatenate([made.numbers, np.full(len(made.labels), np.nan)])
-        texts = pl.Series([None] * len(made.numbers) + list(made.labels), dtype=pl.String)
+        numbers = np.concatenate([made.numbers.values, np.full(len(made.labels), np.nan)])
+        texts = pl.Series([None] * len(made.numbers.values) + list(made.labels), dtype=pl.String)
         values = Values(numbers, texts)
     written = write_values(values, made.column_shown())
     return written.cast(series.dtype).alias(series.name)
@@ -93,7 +93,7 @@ def test_floats_of_32_bits_that_are_dense():
 def test_the_check_notices_a_value_that_one_row_holds(monkeypatch):
     train = adversarial()
     with monkeypatch.context() as patch:
-        patch.setattr(support_module, "_free", lambda points, grid, *rest: grid.write(points))
+        patch.setattr(shown_module, "_free", lambda points, grid, *rest: grid.write(points))
         with pytest.raises(AssertionError):
             check(train["age"], shown(train["age"], 5), 5)
     for k, name in ((4, "level"), (4, "age"), (1, "gone"), (2, "code"), (3, "yes")):

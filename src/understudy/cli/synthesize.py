@@ -316,7 +316,7 @@ def _say(
         common.say(f"wrote {note}: how it was made, how to analyse it", quiet=quiet)
     if save is not None:
         common.say(f"wrote {save}, which contains {card.file}", quiet=quiet)
-    for sentence in (*release.made.notes_, *getattr(release.made.method, "notes_", ())):
+    for sentence in release.made.notes:
         common.say(sentence, quiet=quiet)
     for column in release.left_out:
         why = f": {column.why}" if column.why else ""

@@ -1,31 +1,34 @@
-"""Codec and Coded: how a table becomes small integers, and numbers on one common scale.
+"""ColumnCodec, Codec and Coded: how columns and tables become small integers, and back.
 
-The codes of a column: 0 is missing, 1 is unseen (a level, a word or a number that the rows the
-codec was fitted on do not have), then the bins of a number or a date in order, then the levels
-of a category (the words, for a number) in order, and last the rest, if levels were lumped.
+The codes of a column that ``Codec.fit`` makes: 0 is missing, 1 is unseen (a level, a word or a
+number that the rows the codec was fitted on do not have), then the bins of a number or a date in
+order, then the levels of a category (the words, for a number) in order, and last the rest, if
+levels were lumped. Those of ``shown_codec`` and ``ColumnCodec.declared`` begin with the numbers;
+missing is one of the labels.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.bins import WHOLE, Bins, Points
 from understudy.data.schema import Column, Schema, Values, same_level
 from understudy.data.tables import Table
-from understudy.errors import OptionError
+from understudy.errors import OptionError, SchemaError
+from understudy.jobs.fingerprint import fingerprint
 
 MISSING = 0
 UNSEEN = 1
 FIRST = 2
 MOST_CODES = 2**16
 FAR = 1000.0
-WHOLE = ("integer", "duration", "time")
 
-Codes = NDArray[np.uint8] | NDArray[np.uint16]
+Codes = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
 
 
 class Counted(Protocol):
@@ -44,27 +47,45 @@ class Counted(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ColumnCodec:
-    """How one column is coded.
+    """How one column is coded: its numbers first, then its labels, then the rest.
 
     Parameters
     ----------
     column : Column
-    edges : array of float
-        Ends of the bins; a bin is open on the left and closed on the right, the first closed
-        on both sides. Empty for a category.
-    heights : array of float
-        The share of numbers at or below each edge, which gives the common scale.
-    levels : tuple of str
-        The levels (words) that have a code of their own.
+    numbers : Bins or Points
+        How numbers are coded; by default there are none.
+    labels : tuple of str or None
+        The levels of a category, or the words among numbers, that have a code of their own. None
+        is a missing value, where ``first`` is 0.
     rest : mapping of str to int
         The levels that share the last code, with their counts.
+    first : int
+        The first code of numbers and labels. 2 leaves 0 to what is missing and 1 to what is
+        unseen, 1 leaves 0 to what is missing. Otherwise what is unseen has the code ``size``,
+        which stands for no value.
+    closed : bool
+        Whether nothing is unseen: numbers beyond the ends count as the end, and labels that have
+        no code as missing.
     """
 
     column: Column
-    edges: NDArray[np.float64]
-    heights: NDArray[np.float64]
-    levels: tuple[str, ...]
+    numbers: Bins | Points = field(default_factory=Bins)
+    labels: tuple[str | None, ...] = ()
     rest: Mapping[str, int] = field(default_factory=dict)
+    first: int = FIRST
+    closed: bool = False
+
+    @classmethod
+    def declared(cls, column: Column, most: int, single: int = 0) -> Self:
+        """Code the declared domain of a column, missing last; see ``Bins.declared``."""
+        numbers = Bins.declared(column, most, single)
+        room = MOST_CODES - FIRST - len(numbers.edges)
+        if len(column.levels) > room:
+            raise SchemaError(
+                f"schema: column '{column.name}' declares {len(column.levels):,} levels",
+                hint=f"no more than {room:,} can be modelled",
+            )
+        return cls(column, numbers, (*column.levels, None), first=0, closed=True)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -85,136 +106,138 @@ class ColumnCodec:
 
     @property
     def _content(self) -> tuple[object, ...]:
-        ends = (*self.edges.tolist(), *self.heights.tolist())
-        return self.column, ends, self.levels, tuple(self.rest.items())
+        arrays = [getattr(self.numbers, part.name) for part in fields(self.numbers)]
+        numbers = (type(self.numbers), *(tuple(array.tolist()) for array in arrays))
+        settings = (self.first, self.closed)
+        return self.column, numbers, self.labels, tuple(self.rest.items()), settings
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells it from other codecs, in any process."""
+        return fingerprint(self)
 
     @property
     def bins(self) -> int:
-        """The number of bins."""
-        return 0 if not len(self.edges) else max(1, len(self.edges) - 1)
+        """The number of codes of numbers."""
+        return len(self.numbers)
 
     @property
-    def size(self) -> int:
-        """The number of codes, missing and unseen included."""
-        return FIRST + self.bins + len(self.levels) + bool(self.rest)
+    def edges(self) -> NDArray[np.float64]:
+        """The ends of the bins; empty for a category."""
+        return self.numbers.edges if isinstance(self.numbers, Bins) else np.empty(0)
 
-    def bin_name(self, number: int) -> str:
-        """Name a bin by its ends, as the column writes its values."""
-        low, high = self.edges[number], self.edges[min(number + 1, len(self.edges) - 1)]
-        ends = pl.Series([low, high], dtype=pl.Float64)
-        if self.column.kind == "date":
-            first, last = _write_dates(ends, pl.Series([None, None], dtype=pl.String), self.column)
-        else:
-            first, last = (f"{end:.6g}" for end in ends)
-        if first == last:
-            return str(first)
-        return f"{'[' if number == 0 else '('}{first}, {last}]"
+    @cached_property
+    def levels(self) -> tuple[str, ...]:
+        """The labels but missing."""
+        return tuple(label for label in self.labels if label is not None)
+
+    @cached_property
+    def size(self) -> int:
+        """The number of codes."""
+        return self.first + self.bins + len(self.labels) + bool(self.rest)
+
+    @cached_property
+    def missing(self) -> int:
+        """The code of a missing value."""
+        if self.first:
+            return MISSING
+        if None not in self.labels:
+            return self.size
+        return self.bins + self.labels.index(None)
+
+    @cached_property
+    def unseen(self) -> int:
+        """The code of what has no code of its own."""
+        if self.closed:
+            return self.missing
+        return UNSEEN if self.first == FIRST else self.size
+
+    @property
+    def shows_nothing(self) -> bool:
+        """Whether no code stands for a value."""
+        return not self.bins and not self.levels and not self.rest
 
     def encode(self, values: Values) -> NDArray[np.uint16]:
-        """Code the values of a column."""
+        """Code the values of a column; beyond 65,536 codes in integers of 32 bits."""
         codes = self._encode_labels(values.labels)
-        if values.numbers is None:
-            return codes
-        present = ~np.isnan(values.numbers)
-        if self.bins:
-            codes[present] = self._encode_numbers(values.numbers[present])
-        else:
-            codes[present] = UNSEEN
-        return codes
-
-    def _encode_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.uint16]:
-        inner = self.edges[1:-1]
-        codes = (np.searchsorted(inner, numbers, side="left") + FIRST).astype(np.uint16)
-        codes[(numbers < self.edges[0]) | (numbers > self.edges[-1])] = UNSEEN
+        if values.numbers is not None:
+            present = ~np.isnan(values.numbers)
+            place = self.numbers.place(values.numbers[present], clip=self.closed)
+            codes[present] = np.where(place < 0, self.unseen, place + self.first)
         return codes
 
     def _encode_labels(self, labels: pl.Series) -> NDArray[np.uint16]:
-        known = [*self.levels, *self.rest]
         if labels.null_count() == len(labels):
-            return np.full(len(labels), MISSING, np.uint16)
-        codes = _look_up(labels, known, self._label_codes)
-        lost = codes == UNSEEN
-        if lost.any() and not self.column.is_numeric:
-            codes[lost] = _look_up(
-                same_level(labels.filter(lost), known), list(self._aliases), self._aliases.values()
-            )
+            return np.full(len(labels), self.missing, self._dtype)
+        codes = self._look_up(labels, self._label_codes)
+        lost = codes == self.unseen
+        is_shown = not (self.first or self.closed)  # then a code is for one way to write a value
+        if lost.any() and not self.column.is_numeric and not is_shown:
+            plain = same_level(labels.filter(lost), list(self._label_codes))
+            codes[lost] = self._look_up(plain, self._aliases)
         return codes
+
+    def _look_up(self, texts: pl.Series, codes: Mapping[str, int]) -> NDArray[np.uint16]:
+        found = texts.replace_strict(
+            pl.Series(list(codes), dtype=pl.String),
+            pl.Series(list(codes.values()), dtype=pl.UInt32),
+            default=pl.lit(self.unseen, dtype=pl.UInt32),
+            return_dtype=pl.UInt32,
+        )
+        made: NDArray[Any] = found.fill_null(self.unseen).to_numpy().astype(self._dtype)
+        made[texts.is_null().to_numpy()] = self.missing
+        return made
+
+    @property
+    def _dtype(self) -> type[Any]:
+        return np.uint16 if max(self.size - 1, self.unseen) < MOST_CODES else np.uint32
+
+    @cached_property
+    def _label_codes(self) -> dict[str, int]:
+        start = self.first + self.bins
+        codes = {label: start + i for i, label in enumerate(self.labels) if label is not None}
+        return {**codes, **dict.fromkeys(self.rest, start + len(self.labels))}
 
     @cached_property
     def _aliases(self) -> dict[str, int]:
         """The levels as any storage would write them: ``1.0`` in text is 1 among integers."""
-        known = pl.Series([*self.levels, *self.rest], dtype=pl.String)
-        plain = same_level(known, known.to_list()).to_list()
-        return dict(zip(reversed(plain), reversed(self._label_codes), strict=True))
-
-    @cached_property
-    def _label_codes(self) -> list[int]:
-        start = FIRST + self.bins
-        own = range(start, start + len(self.levels))
-        return [*own, *[start + len(self.levels)] * len(self.rest)]
+        known = list(self._label_codes)
+        plain = same_level(pl.Series(known, dtype=pl.String), known).to_list()
+        return dict(zip(reversed(plain), reversed(self._label_codes.values()), strict=True))
 
     def scale(self, numbers: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Put numbers on the common scale: their rank among the fitted rows, from 0 to 1."""
-        if not len(self.edges):
-            return np.full(len(numbers), np.nan, np.float32)
-        made = np.interp(numbers, self.edges, self.heights).astype(np.float32)
-        made[np.isnan(numbers)] = np.nan
-        return made
+        """Put numbers on the common scale; only bins have one."""
+        return (self.numbers if isinstance(self.numbers, Bins) else Bins()).scale(numbers)
 
     def decode(self, codes: Codes, rng: np.random.Generator) -> pl.Series:
-        """Turn codes into values: levels exactly, numbers anywhere within their bin."""
-        texts = pl.Series(self.levels, dtype=pl.String)
-        position = codes.astype(np.int64) - FIRST - self.bins
-        is_level = (position >= 0) & (position < len(self.levels))
-        words = texts.gather(
-            pl.Series(np.where(is_level, position, -1)).set(pl.Series(~is_level), None)
-        )
+        """Turn codes into values: labels exactly, numbers as their bins or points draw them."""
+        place = codes.astype(np.int64) - self.first
+        end = self.bins + len(self.labels)
+        is_label = (place >= self.bins) & (place < end)
+        texts = pl.Series(self.labels, dtype=pl.String)
+        at = pl.Series(np.where(is_label, place - self.bins, 0)).set(pl.Series(~is_label), None)
+        words = texts.gather(at)
         if self.rest:
-            lumped = position == len(self.levels)
+            lumped = np.flatnonzero(place == end)
             weights = np.array(list(self.rest.values()), float)
-            places = rng.choice(len(weights), size=int(lumped.sum()), p=weights / weights.sum())
+            places = rng.choice(len(weights), size=len(lumped), p=weights / weights.sum())
             rest = pl.Series(list(self.rest), dtype=pl.String)  # numpy would cut NULs off
-            words = words.scatter(np.flatnonzero(lumped), rest.gather(places))
+            words = words.scatter(lumped, rest.gather(places))
         numbers = None
-        if self.bins:
-            is_bin = (codes >= FIRST) & (codes < FIRST + self.bins)
+        if self.column.is_numeric:
+            is_number = (place >= 0) & (place < self.bins)
             numbers = np.full(len(codes), np.nan)
-            numbers[is_bin] = self._within(codes[is_bin].astype(np.int64) - FIRST, rng)
+            numbers[is_number] = self.numbers.draw(place[is_number], self.column.step, rng)
         return write_values(Values(numbers, words), self.column)
 
-    def _within(self, bins: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
-        low = self.edges[bins]
-        high = self.edges[np.minimum(bins + 1, len(self.edges) - 1)]
-        step = self.column.step
-        share = rng.random(len(bins))
-        if step is None:
-            made, others = high - share * (high - low), [high]
-        else:
-            first = np.where(bins == 0, np.ceil(low / step - 1e-9), np.floor(low / step + 1e-9) + 1)
-            last = np.maximum(np.floor(high / step + 1e-9), first)
-            made = on_grid(first + np.floor(share * (last - first + 1)), step)
-            others = [on_grid(first, step), on_grid(first - 1, step), high]
-        for other in others:
-            outside = self._encode_numbers(made) != bins + FIRST
-            made = np.where(outside, other, made)
-        return made
-
-
-def on_grid(whole: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-    """Give the numbers that are so many steps from 0, as they are written."""
-    return whole / round(1 / step) if step < 1 else whole * step
-
-
-def _look_up(texts: pl.Series, known: Sequence[str], codes: Iterable[int]) -> NDArray[np.uint16]:
-    found = texts.replace_strict(
-        pl.Series(known, dtype=pl.String),
-        pl.Series(list(codes), dtype=pl.UInt16),
-        default=pl.lit(UNSEEN, dtype=pl.UInt16),
-        return_dtype=pl.UInt16,
-    )
-    made: NDArray[np.uint16] = np.array(found.fill_null(UNSEEN).to_numpy(), np.uint16)
-    made[texts.is_null().to_numpy()] = MISSING
-    return made
+    def column_shown(self) -> Column:
+        """Describe the column as it is shown: no level and no bound that no code stands for."""
+        bounds = self.column.bounds if self.closed else None
+        if isinstance(self.numbers, Points) and self.column.bounds is not None and self.bins:
+            bounds = (float(self.numbers.values.min()), float(self.numbers.values.max()))
+        return replace(
+            self.column, levels=self.levels, bounds=bounds, missing=None in self.labels, why=""
+        )
 
 
 @dataclass(frozen=True)
@@ -336,7 +359,7 @@ def _fit_column(rows: Counted, column: Column, bins: int, most: int | None) -> C
         by_count = sorted(levels, key=lambda level: (-counts[level], level))
         rest = {level: counts[level] for level in by_count[keep:]}
         levels = [level for level in levels if level not in rest]
-    return ColumnCodec(column, edges, heights, tuple(levels), rest)
+    return ColumnCodec(column, Bins(edges, heights), tuple(levels), rest)
 
 
 def _edges(rows: Counted, name: str, bins: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -7,24 +7,32 @@ from typing import Any
 from understudy.data.schema import near
 from understudy.errors import OptionError
 from understudy.judging.comparison import Progress, silent
-from understudy.synthesizers.base import Method, MethodCard, Synthesizer
+from understudy.synthesizers.base import (
+    ABILITIES,
+    Method,
+    MethodCard,
+    abilities_of,
+    options_of,
+    with_options,
+)
 from understudy.synthesizers.bayes import Bayes
 from understudy.synthesizers.claims import claimed
 from understudy.synthesizers.command import Command
 from understudy.synthesizers.controls import Bootstrap, Corrupt, Flip, Independent
 from understudy.synthesizers.copula import Copula
 from understudy.synthesizers.forest import Forest
-from understudy.synthesizers.loading import load_model
-from understudy.synthesizers.options import options_of, with_options
 from understudy.synthesizers.registry import Methods, insist
 from understudy.synthesizers.sequential import Cart, Sequential
+from understudy.synthesizers.synthesizer import Synthesizer, load_model
 
 __all__ = [
+    "ABILITIES",
     "DEFAULT",
     "SYNTHESIZERS",
     "Method",
     "MethodCard",
     "Synthesizer",
+    "abilities_of",
     "load",
     "native",
     "options_of",
@@ -78,7 +86,7 @@ def synthesizer(
 
 def native() -> list[str]:
     """Name the methods that run here, without a program that has to be installed or named."""
-    return [name for name, method in SYNTHESIZERS.items() if not getattr(method, "foreign", False)]
+    return [name for name, method in SYNTHESIZERS.items() if "program" not in abilities_of(method)]
 
 
 def load(path: str | Path) -> Synthesizer:

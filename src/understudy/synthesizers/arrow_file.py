@@ -19,14 +19,14 @@ SMALLEST_VALUE = 8  # a byte holds no more than so many values, each a bit
 
 
 @dataclass(frozen=True)
-class _Table:
+class _FlatTable:
     """A table of facts at a place of a file."""
 
     content: bytes
     at: int
 
     @classmethod
-    def root(cls, content: bytes, at: int) -> "_Table":
+    def root(cls, content: bytes, at: int) -> "_FlatTable":
         return cls(content, at + _whole(content, at, "<I"))
 
     def place(self, field: int) -> int | None:
@@ -38,9 +38,9 @@ class _Table:
         offset = _whole(self.content, facts + where, "<H")
         return self.at + offset if offset else None
 
-    def table(self, field: int) -> "_Table | None":
+    def table(self, field: int) -> "_FlatTable | None":
         place = self.place(field)
-        return None if place is None else _Table.root(self.content, place)
+        return None if place is None else _FlatTable.root(self.content, place)
 
     def blocks(self, field: int) -> Iterator[int]:
         """Give where the messages of a list of blocks begin."""
@@ -68,7 +68,7 @@ def is_plain(content: bytes) -> bool:
     if not (content.startswith(MAGIC) and content.endswith(MAGIC)):
         raise ValueError("this is no Arrow file")
     end = len(content) - len(MAGIC) - 4
-    footer = _Table.root(content, end - _whole(content, end, "<i"))
+    footer = _FlatTable.root(content, end - _whole(content, end, "<i"))
     starts = [at for field in (DICTIONARIES, BATCHES) for at in footer.blocks(field)]
     return all(_is_plain_batch(content, at) for at in starts)
 
@@ -76,7 +76,7 @@ def is_plain(content: bytes) -> bool:
 def _is_plain_batch(content: bytes, at: int) -> bool:
     # a message begins with a mark and its length, or, in old files, with its length alone
     marked = _whole(content, at, "<i") == -1
-    message = _Table.root(content, at + (8 if marked else 4))
+    message = _FlatTable.root(content, at + (8 if marked else 4))
     kind, header = message.place(HEADER_TYPE), message.table(HEADER)
     if kind is None or header is None or content[kind] not in (IS_DICTIONARY, IS_BATCH):
         raise ValueError("an Arrow file has a batch of an unknown kind")

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from understudy.data.schema import Schema
 from understudy.data.tables import Table, typed_by_rows
 from understudy.errors import DataError, OptionError, SchemaError
+from understudy.synthesizers.base import abilities_of
 from understudy.synthesizers.budget import HIGH, ROUNDING, Step, check_epsilon, spent_in
 
 SEEDED = (
@@ -27,19 +28,11 @@ ABOVE = (
 )
 
 
-class Claims(Protocol):
-    """What a method has after a fit under epsilon."""
-
-    spending_: Sequence[Step]
-    rows_: int
-
-
 def claimed(method: Any) -> float | None:
     """Give the epsilon that a method claims; none if it claims none, or a foreign program does."""
-    epsilon = None if getattr(method, "foreign", False) else getattr(method, "epsilon", None)
-    if epsilon is None:
+    if not can_claim(method) or method.epsilon is None:
         return None
-    if not SMALLEST <= (number := check_epsilon(epsilon)) <= LARGEST:
+    if not SMALLEST <= (number := check_epsilon(method.epsilon)) <= LARGEST:
         raise OptionError(
             f"epsilon = {number:g}",
             hint=f"give {SMALLEST:g} to {LARGEST:g}: less is noise alone, even the number of rows; "
@@ -48,21 +41,20 @@ def claimed(method: Any) -> float | None:
     return number
 
 
-def learnt(method: Any) -> Claims:
-    """Insist that a method that was fitted under epsilon says what it spent."""
-    if getattr(method, "spending_", None) is None or getattr(method, "rows_", None) is None:
+def learnt(method: Any) -> tuple[tuple[Step, ...], int]:
+    """Give the steps and the noisy number of rows that a method has after a fit under epsilon."""
+    spending, rows = (getattr(method, name, None) for name in ("spending_", "rows_"))
+    if spending is None or rows is None:
         raise OptionError(
             f"{method.card.name} claims an epsilon, and has no spending_ or rows_ to show for it",
             hint="a method with an option epsilon buys what it learns from a Budget",
         )
-    made: Claims = method
-    return made
+    return tuple(spending), max(int(rows), 0)
 
 
-def can_claim(method: type[Any]) -> bool:
+def can_claim(method: Any) -> bool:
     """Whether a method has an epsilon of its own."""
-    fields = {field.name for field in dataclasses.fields(method) if field.init}
-    return "epsilon" in fields and not getattr(method, "foreign", False)
+    return "epsilon" in abilities_of(method)
 
 
 def cautions(epsilon: float, *, seeded: bool) -> Iterator[str]:

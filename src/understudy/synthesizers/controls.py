@@ -15,7 +15,7 @@ from understudy.data.tables import Table
 from understudy.errors import OptionError
 from understudy.judging.comparison import Progress
 from understudy.options import check_number
-from understudy.synthesizers.base import Method, MethodCard
+from understudy.synthesizers.base import Method, MethodCard, abilities_of
 from understudy.synthesizers.model_file import State
 from understudy.synthesizers.registry import restorable
 
@@ -23,7 +23,7 @@ HOLDS_ROWS = "every training row, as it is"
 
 
 @dataclass
-class _Rows:
+class _TrainingRows:
     """Keeps the training rows.
 
     Parameters
@@ -53,7 +53,7 @@ class _Rows:
 
     def knows_chances(self, schema: Schema) -> bool:
         """Whether rows have a known chance."""
-        return hasattr(self, "log_likelihood")
+        return "likelihood" in abilities_of(self)
 
     def _log_shares(self, rows: Table, wanted: pl.DataFrame) -> NDArray[np.float64]:
         """Give the log of the share of training rows that equal each of those wanted."""
@@ -91,7 +91,7 @@ class _Rows:
 
 
 @dataclass
-class Bootstrap(_Rows):
+class Bootstrap(_TrainingRows):
     """Rows drawn with replacement: the ceiling of fidelity and the worst case of disclosure."""
 
     card: ClassVar[MethodCard] = MethodCard(
@@ -103,6 +103,7 @@ class Bootstrap(_Rows):
         file=HOLDS_ROWS,
         holds="real rows",
         source="control",
+        abilities=("complete", "likelihood"),
     )
 
     def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
@@ -119,7 +120,7 @@ class Bootstrap(_Rows):
 
 
 @dataclass
-class Independent(_Rows):
+class Independent(_TrainingRows):
     """Columns drawn alone: the floor of fidelity."""
 
     card: ClassVar[MethodCard] = MethodCard(
@@ -132,6 +133,7 @@ class Independent(_Rows):
         file="every training value of each column, the columns shuffled apart",
         holds="real values",
         source="control",
+        abilities=("complete", "likelihood"),
     )
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
@@ -158,7 +160,7 @@ class Independent(_Rows):
 
 
 @dataclass
-class Flip(_Rows):
+class Flip(_TrainingRows):
     """Rows drawn with replacement, each value replaced with probability p by another record's.
 
     The perturbation of Platzer and Reutterer (2021), section 4: it keeps the distribution of
@@ -177,6 +179,7 @@ class Flip(_Rows):
         file=HOLDS_ROWS,
         holds="real rows",
         source="Platzer and Reutterer 2021, section 4",
+        abilities=("complete",),
     )
 
     def __post_init__(self) -> None:
@@ -223,6 +226,7 @@ class Corrupt:
         file=HOLDS_ROWS + ", and the model of the method that it corrupts",
         holds="real rows",
         source="Sosnovchyk 2021, section 3.3.4",
+        abilities=(),
     )
 
     def __post_init__(self) -> None:

@@ -17,8 +17,8 @@ from understudy.data.tables import Table, take_in
 from understudy.errors import OptionError
 from understudy.jobs.fingerprint import fingerprint
 from understudy.synthesizers import Synthesizer, synthesizer
+from understudy.synthesizers.base import abilities_of, options_given
 from understudy.synthesizers.claims import claimed
-from understudy.synthesizers.options import options_given
 
 FEW = 50
 
@@ -67,11 +67,11 @@ class Ours:
 
     def knows_chances(self, schema: Schema) -> bool:
         """Whether ``log_likelihood`` has an answer for tables of this schema."""
-        method = synthesizer(self.method, **self.options).method
-        knows = getattr(method, "knows_chances", None)
-        if knows is None or schema.constraints or self.options.get("constraints"):
-            return False  # rows that break a constraint are drawn again
-        return claimed(method) is None and bool(knows(schema))
+        method: Any = synthesizer(self.method, **self.options).method
+        redrawn = schema.constraints or self.options.get("constraints")  # what breaks one is
+        if redrawn or "likelihood" not in abilities_of(method):
+            return False
+        return claimed(method) is None and bool(method.knows_chances(schema))
 
     def log_likelihood(self, train: Table, rows: Table) -> NDArray[np.float64] | None:
         """Give the log of each row's chance once the table is fitted; none if it is not known.
@@ -134,9 +134,9 @@ def method_identity(name: str, options: Mapping[str, Any]) -> str:
 
     A method that runs somebody else's tool says by ``identity()`` which it is.
     """
-    method = synthesizer(name, **options).method
-    own = getattr(method, "identity", None)
-    return fingerprint(type(method), None if own is None else own())
+    method: Any = synthesizer(name, **options).method
+    own = method.identity() if "identity" in abilities_of(method) else None
+    return fingerprint(type(method), own)
 
 
 def generator(given: Any, *, like: Any = None, version: str = "") -> Ours | Called:

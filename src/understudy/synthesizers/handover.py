@@ -24,12 +24,13 @@ from understudy.data.tables import (
 )
 from understudy.data.tables.markers import KEY, read_note
 from understudy.errors import OptionError
-from understudy.synthesizers.base import MethodCard, Synthesizer
+from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.budget import NEIGHBOURS, Step
 from understudy.synthesizers.claims import SEEDED
 from understudy.synthesizers.constraints import given_condition
 from understudy.synthesizers.drawing import Margins
 from understudy.synthesizers.partial import Replacement
+from understudy.synthesizers.synthesizer import Synthesizer
 
 SEVERAL = """\
 Analyse each of the {m} files alone, with the same code. The estimate is the average of the {m}

@@ -14,8 +14,13 @@ from understudy.data.tables import Condition, Table
 from understudy.errors import DataError, OptionError
 from understudy.judging.comparison import Progress, silent
 from understudy.options import MOST_REPLICATES, check_number
-from understudy.synthesizers import DEFAULT, SYNTHESIZERS, options_of, synthesizer
-from understudy.synthesizers.base import Synthesizer
+from understudy.synthesizers import (
+    DEFAULT,
+    SYNTHESIZERS,
+    Synthesizer,
+    abilities_of,
+    synthesizer,
+)
 from understudy.synthesizers.constraints import all_constraints, check_names
 from understudy.synthesizers.holding import Held, with_identifiers
 
@@ -32,7 +37,7 @@ class Completes(Protocol):
 def can_complete(method: str) -> bool:
     """Whether a method draws some columns given others."""
     known = SYNTHESIZERS.get(method)
-    return known is not None and hasattr(known, "complete") and "keep" in options_of(known)
+    return known is not None and "complete" in abilities_of(known)
 
 
 def default_method() -> str:

@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, cast
 
 from understudy.errors import OptionError
-from understudy.synthesizers.base import Method, MethodCard
+from understudy.synthesizers.base import Method, MethodCard, abilities_of, ability_fault
 
 GROUP = "understudy.synthesizers"
 PARTS = ("fit", "sample", "state", "restore")
@@ -37,6 +37,8 @@ class Methods(MutableMapping[str, type[Method]]):
         return method
 
     def __setitem__(self, name: str, method: type[Method]) -> None:
+        if fault := ability_fault(method):
+            raise OptionError(f"the method '{name}': {fault}", hint="mend its card, or the method")
         self._methods[name] = method
 
     def __delitem__(self, name: str) -> None:
@@ -89,7 +91,7 @@ def insist(method: type[Method]) -> type[Method]:
 def restorable(method: type[Method]) -> type[Method]:
     """Refuse a method that never comes from a model file."""
     name = insist(method).card.name
-    if getattr(method, "foreign", False):
+    if "program" in abilities_of(method):
         raise OptionError(
             f"the method '{name}' runs another program, and is never taken from a file",
             hint="fit it again to the training table",
@@ -127,7 +129,7 @@ def _fault(name: str, method: Any) -> str:
     if card.name != name:
         return f"its card calls it '{card.name}'"
     missing = [part for part in PARTS if not callable(getattr(method, part, None))]
-    return f"it cannot {' or '.join(missing)}" if missing else ""
+    return f"it cannot {' or '.join(missing)}" if missing else ability_fault(method)
 
 
 def _broken(point: EntryPoint, fault: str, hint: str) -> type[Method]:

@@ -34,6 +34,7 @@ class Cart(Frame):
         coarser="larger leaves or less complex trees, such as -o cart.minbucket=75 or "
         "-o cart.cp=0.05",
         finer="smaller leaves, such as -o cart.minbucket=5",
+        abilities=("complete", "proper", "likelihood"),
     )
 
     def wishes(self) -> Wishes:
@@ -103,6 +104,7 @@ class Sequential(Frame):
         holds="real values",
         source="Nowok, Raab and Dibben 2016 (synthpop); Dandekar, Zen and Bressan 2019; "
         "Drechsler and Reiter 2011",
+        abilities=("complete", "proper", "likelihood"),
     )
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from polars.testing import assert_series_equal
 
+from understudy.data.bins import Bins, Points
 from understudy.data.codec import FIRST, MISSING, UNSEEN, Codec, ColumnCodec
 from understudy.data.memory import MemorySource
 from understudy.data.schema import Column, Schema, infer
@@ -399,15 +400,6 @@ def test_an_outlier_moves_the_scale_by_its_rank_only(outlier: float) -> None:
     assert np.abs(scales[0] - scales[1]).max() <= 1 / 100 + 2 / 1000
 
 
-def test_bin_names_say_their_ends() -> None:
-    _, coder = fit([i / 8 for i in range(41)], bins=2)
-    assert [coder.bin_name(i) for i in range(2)] == ["[0, 2.5]", "(2.5, 5]"]
-    _, dates = fit([dt.date(2020, 1, 1), dt.date(2020, 1, 3), dt.date(2020, 1, 5)] * 2, bins=2)
-    assert dates.bin_name(1) == "(2020-01-03, 2020-01-05]"
-    _, single = fit([5.0, None])
-    assert single.bin_name(0) == "5"
-
-
 @pytest.mark.parametrize("options", [{"bins": 0}, {"levels": 0}, {"bins": -1}])
 def test_impossible_options(options: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=r"bins = .*levels = ") as caught:
@@ -472,3 +464,57 @@ def test_a_codec_that_comes_from_another_process_is_equal() -> None:
     again = pickle.loads(back.stdout)
     assert again == made
     assert hash(again) == hash(made)
+
+
+# other layouts of the codes
+
+
+WORDS_AND_NUMBERS = Column("x", "number", "text", levels=("N", "none"))
+
+
+def test_any_number_may_have_one_code_before_the_words() -> None:
+    coder = ColumnCodec(WORDS_AND_NUMBERS, Bins(np.array([-INF, INF])), ("N", "none"))
+    assert encode(coder, ["3", None, "N", "1e300", "none", "else", "-7"]) == [2, 0, 3, 2, 4, 1, 2]
+    assert (coder.missing, coder.unseen, coder.size) == (MISSING, UNSEEN, 5)
+
+
+def test_every_number_may_have_a_code_of_its_own() -> None:
+    numbers = np.array([-1.5, 2.0, 30.0])
+    points = Points(numbers, np.arange(4), np.ones(3))
+    coder = ColumnCodec(WORDS_AND_NUMBERS, points, ("N", "none"), first=1)
+    codes = encode(coder, ["2", None, "N", "30", "none", "-1.5", "else"])
+    assert codes == [2, 0, 4, 3, 5, 1, coder.size]
+    assert decode(coder, codes).to_list() == ["2.0", None, "N", "30.0", "none", "-1.5", None]
+
+
+@pytest.mark.parametrize("many", [2**16 - 2, 2**16 + 5])
+def test_more_values_than_16_bits_can_number(many: int) -> None:
+    points = Points(np.arange(many, dtype=float), np.arange(many + 1), np.ones(many))
+    coder = ColumnCodec(NUMBER, points, first=1)
+    assert encode(coder, pl.Series([0.0, None, many - 1.0, 7.0])) == [1, 0, many, 8]
+
+
+def test_missing_may_be_one_of_the_labels_and_nothing_unseen() -> None:
+    column = Column("x", "number", "integer", decimals=0, bounds=(0.0, 9.0), levels=("N",))
+    coder = ColumnCodec.declared(column, 20)
+    codes = encode(coder, ["0", "9", "12", "N", None, "refused"])
+    assert codes == [0, 9, 9, 10, 11, 11]
+    assert coder.missing == coder.unseen == coder.size - 1
+    assert encode(coder, decode(coder, np.arange(coder.size))) == list(range(coder.size))
+
+
+def test_codecs_are_the_same_by_what_they_hold() -> None:
+    points = Points(np.arange(3.0), np.arange(4), np.ones(3))
+    made = [
+        ColumnCodec(NUMBER, Points(np.arange(3.0), np.arange(4), np.ones(3)), ("N",), first=0),
+        ColumnCodec(NUMBER, points, ("N",), first=0),
+        ColumnCodec(NUMBER, points, ("N",), first=1),
+        ColumnCodec(NUMBER, Points(np.arange(3.0), np.arange(4), 2 * np.ones(3)), ("N",), first=0),
+        ColumnCodec(NUMBER, Bins(np.arange(4.0)), ("N",), first=0),
+    ]
+    assert made[0] == made[1]
+    assert hash(made[0]) == hash(made[1])
+    assert made[0].fingerprint == made[1].fingerprint
+    assert len(set(made)) == 4
+    assert len({coder.fingerprint for coder in made}) == 4
+    assert pickle.loads(pickle.dumps(made[0])) == made[0]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +73,17 @@ def _take_frame(data: Any, name: str) -> Taken:
         data = data.collect()
     if isinstance(data, pl.DataFrame):
         dtypes = dict(data.schema)
-        return _checked(data, name, lambda out: _cast(out, dtypes))
+        return _checked(data, name, partial(_cast, dtypes=dtypes))
     if nw.dependencies.is_pandas_dataframe(data):
         return _take_pandas(data, name)
     if nw.dependencies.is_pyarrow_table(data):
         no_repeats(data.column_names, name)
-        return _checked(pl.DataFrame(data), name, _to_pyarrow(data), pl.DataFrame.to_arrow)
+        return _checked(
+            pl.DataFrame(data),
+            name,
+            partial(_to_pyarrow, schema=data.schema),
+            pl.DataFrame.to_arrow,
+        )
     if hasattr(data, "__arrow_c_stream__"):
         return _checked(pl.DataFrame(data), name, as_it_is)
     raise DataError(
@@ -120,9 +126,13 @@ def _checked(
     return Taken(
         frame,
         name,
-        lambda out: give_back(_in_range(out, dtypes)),
-        lambda out: give_plain(_in_range(out, dtypes)),
+        partial(_given, give=give_back, dtypes=dtypes),
+        partial(_given, give=give_plain, dtypes=dtypes),
     )
+
+
+def _given(out: pl.DataFrame, give: GiveBack, dtypes: dict[str, pl.DataType]) -> Any:
+    return give(_in_range(out, dtypes))
 
 
 def _in_range(out: pl.DataFrame, dtypes: dict[str, pl.DataType]) -> pl.DataFrame:
@@ -142,16 +152,9 @@ def _cast(out: pl.DataFrame, dtypes: dict[str, pl.DataType]) -> pl.DataFrame:
     )
 
 
-def _to_pyarrow(like: Any) -> GiveBack:
+def _to_pyarrow(out: pl.DataFrame, schema: Any) -> Any:
     pyarrow = need("pyarrow", extra="pandas")
-    schema = like.schema
-
-    def give_back(out: pl.DataFrame) -> Any:
-        arrow = out.to_arrow()
-        fields = [schema.field(n) for n in out.columns]
-        return arrow.cast(pyarrow.schema(fields))
-
-    return give_back
+    return out.to_arrow().cast(pyarrow.schema([schema.field(n) for n in out.columns]))
 
 
 def _take_pandas(data: Any, name: str) -> Taken:
@@ -160,19 +163,22 @@ def _take_pandas(data: Any, name: str) -> Taken:
     no_repeats(names, name)
     columns = [_from_pandas(data.iloc[:, i], n, name) for i, n in enumerate(names)]
     likes = {n: _Like.of(data.iloc[:, i], columns[i]) for i, n in enumerate(names)}
-
-    def framed(out: pl.DataFrame, made: dict[str, Any]) -> Any:
-        pandas = need("pandas", extra="pandas")
-        frame = pandas.DataFrame(made, index=pandas.RangeIndex(out.height))
-        frame.columns = header[[names.index(n) for n in out.columns]]
-        return frame
-
     return _checked(
         pl.DataFrame(columns),
         name,
-        lambda out: framed(out, {n: _to_pandas(out[n], likes[n]) for n in out.columns}),
-        lambda out: framed(out, {series.name: series.to_numpy() for series in out}),
+        partial(_as_pandas, header=header, likes=likes),
+        partial(_as_pandas, header=header, likes={}),
     )
+
+
+def _as_pandas(out: pl.DataFrame, header: Any, likes: Mapping[str, "_Like"]) -> Any:
+    """Make a pandas frame; columns that are like none have the types that their values ask for."""
+    pandas = need("pandas", extra="pandas")
+    made = {s.name: _to_pandas(s, likes[s.name]) if likes else s.to_numpy() for s in out}
+    frame = pandas.DataFrame(made, index=pandas.RangeIndex(out.height))
+    places = {str(name): place for place, name in enumerate(header)}
+    frame.columns = header[[places[n] for n in out.columns]]
+    return frame
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.codec import MOST_CODES
-from understudy.synthesizers.bayes.grouping import merge_codes
 from understudy.synthesizers.model_file import Damaged, State
 
 Codes = NDArray[np.uint16]
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
+ParentGroups = tuple[Places, Places]
 
 COARSE = 8
 CHILD, LEVELS = 24, 64
@@ -107,19 +107,14 @@ def conditional(parents: Sequence[int], group_of: Sequence[Places], shares: Floa
     return Conditional(tuple(parents), tuple(group_of), made)
 
 
-@dataclass(frozen=True)
-class Groups:
-    """The groups of one column's codes, as a parent: coarse ones, and finer ones within."""
+def parent_groups(counts: Floats, ordered: int, bins: int) -> ParentGroups:
+    """Give the groups of a column's codes, as a parent: coarse ones, and finer ones within.
 
-    coarse: Places
-    fine: Places
-
-    @classmethod
-    def of(cls, counts: Floats, ordered: int, bins: int) -> Self:
-        """Merge codes; what is never shown has the last code and a group of its own."""
-        merged = merge_codes(counts, ordered, (bins, min(bins, COARSE)))
-        fine, coarse = (np.append(made, made.max() + 1) for made in merged)
-        return cls(coarse, fine)
+    What is never shown has the last code and a group of its own.
+    """
+    merged = merge_codes(counts, ordered, (bins, min(bins, COARSE)))
+    fine, coarse = (np.append(made, made.max() + 1) for made in merged)
+    return coarse, fine
 
 
 def child_groups(counts: Floats, ordered: int) -> Places:
@@ -130,7 +125,12 @@ def child_groups(counts: Floats, ordered: int) -> Places:
 
 
 def fit_conditional(
-    codes: Codes, own: Codes, size: int, ordered: int, parents: Sequence[int], groups: list[Groups]
+    codes: Codes,
+    own: Codes,
+    size: int,
+    ordered: int,
+    parents: Sequence[int],
+    groups: Sequence[ParentGroups],
 ) -> Conditional:
     """Fill a table line by line, each shrunk to the coarser line that it refines.
 
@@ -149,12 +149,12 @@ def fit_conditional(
     counts = np.bincount(own, minlength=size).astype(float)
     of_child = child_groups(counts, ordered)
     shares = (counts / counts.sum())[None]
-    chosen = [np.zeros(len(groups[p].coarse), np.int64) for p in parents]
+    chosen = [np.zeros(len(groups[p][0]), np.int64) for p in parents]
     most = max(1, min(MOST_LINES, MOST_SHARES // size))
-    for which in ("coarse", "fine"):
+    for which in (0, 1):
         for turn, place in enumerate(parents):
             finer = list(chosen)
-            finer[turn] = getattr(groups[place], which)
+            finer[turn] = groups[place][which]
             table = Conditional(tuple(parents), tuple(finer), np.empty((0, size), np.float32))
             lines = int(np.prod(table.shape))
             if lines > most or np.array_equal(finer[turn], chosen[turn]):
@@ -177,3 +177,50 @@ def _coarser(chosen: Sequence[Places], finer: Sequence[Places]) -> Places:
         above[fine] = coarse
         made = (made[:, None] * (int(coarse.max()) + 1) + above).ravel()
     return made
+
+
+def merge_codes(counts: Floats, ordered: int, most: Sequence[int]) -> list[Places]:
+    """Give the group of each code, for each number of groups asked for; coarser ones are nested.
+
+    The first ``ordered`` codes lie on a line: of these, the two neighbours that fewest rows hold
+    are merged. Of the others, the rarest share a group. ``most`` falls.
+
+    Examples
+    --------
+    >>> [made.tolist() for made in merge_codes(np.array([1.0, 1, 9, 2, 2]), 5, [4, 2])]
+    [[0, 0, 1, 2, 3], [0, 0, 0, 1, 1]]
+    >>> merge_codes(np.array([5.0, 5, 1, 1]), 0, [3])[0].tolist()
+    [0, 1, 2, 2]
+    """
+    size = len(counts)
+    rare = ordered + np.argsort(-counts[ordered:], kind="stable")[max(max(most), 2) - 1 :]
+    own = np.setdiff1d(np.arange(size), rare)
+    members = [[int(code)] for code in own] + ([rare.tolist()] if len(rare) else [])
+    sums = [float(counts[codes].sum()) for codes in members]
+    line = ordered
+    made = []
+    for wanted in most:
+        while len(members) > max(wanted, 1):
+            at, other = _rarest(np.array(sums), line)
+            sums[at] += sums.pop(other)
+            members[at] += members.pop(other)
+            line -= other < line
+        group_of = np.empty(size, np.int64)
+        for group, codes in enumerate(members):
+            group_of[codes] = group
+        made.append(group_of)
+    return made
+
+
+def _rarest(sums: Floats, line: int) -> tuple[int, int]:
+    """Find the two groups that fewest rows hold together and that may be merged."""
+    best = (np.inf, 0, 1)
+    if line > 1:
+        pairs = sums[: line - 1] + sums[1:line]
+        at = int(pairs.argmin())
+        best = (float(pairs[at]), at, at + 1)
+    if len(sums) - line > 1:
+        first, second = np.sort(line + np.argsort(sums[line:], kind="stable")[:2])
+        if sums[first] + sums[second] < best[0]:
+            best = (0.0, int(first), int(second))
+    return best[1], best[2]

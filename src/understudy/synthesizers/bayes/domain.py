@@ -3,24 +3,15 @@
 import dataclasses
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from understudy.data.codec import FIRST, MOST_CODES, WHOLE, ColumnCodec, on_grid
 from understudy.data.schema import Column, Schema, Values, near, read_values
 from understudy.data.tables import Table
 from understudy.data.tables.table import CASTS
 from understudy.errors import OptionError, SchemaError
-from understudy.synthesizers.bayes.conditionals import Conditional, conditional
 from understudy.synthesizers.budget import Budget
-from understudy.synthesizers.model_file import Damaged, State
-
-Codes = NDArray[np.uint16]
-Floats = NDArray[np.float64]
 
 BOUNDS = "bounds"
 POWERS = np.arange(-20, 63)
@@ -33,18 +24,6 @@ LINES = {
     "decimals": "decimals = 0",
     "levels": 'levels = ["A", "B"]',
 }
-
-
-@dataclass(frozen=True)
-class Lack:
-    """What is not declared about a column, and the lines that would declare it."""
-
-    name: str
-    facts: tuple[str, ...]
-    lines: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"column {json.dumps(self.name, ensure_ascii=False)}: {', '.join(self.lines)}"
 
 
 def declared_domain(schema: Schema, *, bought: Sequence[str] = ()) -> None:
@@ -62,11 +41,15 @@ def declared_domain(schema: Schema, *, bought: Sequence[str] = ()) -> None:
     understudy.errors.SchemaError: under epsilon the domain must be declared, and 1 column lacks it
     column "age": bounds = [SMALLEST, LARGEST] ...
     """
-    lacks = [found for column in schema if (found := _lack(column, column.name in bought))]
+    lacks = {c.name: facts for c in schema if (facts := _undeclared(c, c.name in bought))}
     if not lacks:
         return
     many = "1 column lacks" if len(lacks) == 1 else f"{len(lacks)} columns lack"
-    listed = "\n".join(map(str, lacks))
+    listed = "\n".join(
+        f"column {json.dumps(name, ensure_ascii=False)}: "
+        + ", ".join(_line(schema[name], fact) for fact in facts)
+        for name, facts in lacks.items()
+    )
     inferred = any(column.inferred for column in schema)
     hint = (
         "write these lines into the schema file (understudy schema TABLE --out FILE), with what "
@@ -74,31 +57,25 @@ def declared_domain(schema: Schema, *, bought: Sequence[str] = ()) -> None:
     )
     if inferred:
         hint += ", and delete the names of these facts from its inferred lists"
-    if any("levels" in lack.facts for lack in lacks):
+    if any("levels" in facts for facts in lacks.values()):
         hint += "; levels cannot be bought: that takes a delta above 0"
-    if any("bounds" in lack.facts for lack in lacks):
+    if any("bounds" in facts for facts in lacks.values()):
         hint += "; bounds can be bought (-o bayes.buy=bounds)"
     raise SchemaError(
         f"under epsilon the domain must be declared, and {many} it\n{listed}", hint=hint
     )
 
 
-def _lack(column: Column, bought: bool) -> Lack | None:
-    needed = ["kind"]
-    absent = []
+def _undeclared(column: Column, bought: bool) -> list[str]:
+    """Name the facts of a column that nobody has declared and that are needed."""
+    needed, absent = {"kind"}, set()
     if column.is_numeric:
-        needed += ["levels", "decimals"] if bought else ["levels", "decimals", "bounds"]
-        if column.bounds is None and not bought:
-            absent.append("bounds")
+        needed |= {"levels", "decimals"} if bought else {"levels", "decimals", "bounds"}
+        absent = {"bounds"} if column.bounds is None and not bought else set()
     elif column.is_modelled:
-        needed += ["levels"]
-        if column.kind == "category" and not column.levels:
-            absent.append("levels")
-    facts = [f for f in ("kind", "bounds", "decimals", "levels") if f in needed]
-    facts = [f for f in facts if f in absent or column.source(f) == "data"]
-    if not facts:
-        return None
-    return Lack(column.name, tuple(facts), tuple(_line(column, fact) for fact in facts))
+        needed |= {"levels"}
+        absent = {"levels"} if column.kind == "category" and not column.levels else set()
+    return [f for f in LINES if f in needed and (f in absent or column.source(f) == "data")]
 
 
 def _line(column: Column, fact: str) -> str:
@@ -194,116 +171,3 @@ def buy_bounds(table: Table, name: str, budget: Budget, epsilon: float) -> Colum
         limits = A_DAY
     low, high = np.clip([ends[cells[0]], ends[cells[-1] + 1]], *limits).tolist()
     return dataclasses.replace(column, bounds=(low, high), inferred=column.inferred - {"bounds"})
-
-
-@dataclass(frozen=True)
-class Cells:
-    """The codes of a column whose domain is known: missing, cells of numbers, levels.
-
-    Numbers beyond the bounds count as the bound, levels and words that are not declared as
-    missing.
-    """
-
-    codec: ColumnCodec
-
-    @classmethod
-    def of(cls, column: Column, most: int, single: int = 0) -> Self:
-        """Cut the bounds into at most so many cells; each value is one if they are few.
-
-        In a column with a step, the smallest and the largest value and 0 have cells of their own;
-        all have if there are at most ``single``, or no more of them than cells.
-        """
-        edges = np.empty(0)
-        if column.is_numeric and column.bounds is not None:
-            edges = _edges(column, *column.bounds, most, max(single, most))
-        if FIRST + len(edges) + len(column.levels) > MOST_CODES:
-            raise SchemaError(
-                f"schema: column '{column.name}' declares {len(column.levels):,} levels",
-                hint=f"no more than {MOST_CODES - FIRST - len(edges):,} can be modelled",
-            )
-        return cls(ColumnCodec(column, edges, np.linspace(0, 1, len(edges)), column.levels))
-
-    @property
-    def column(self) -> Column:
-        """The column."""
-        return self.codec.column
-
-    @property
-    def size(self) -> int:
-        """The number of codes."""
-        return self.codec.size - 1
-
-    @property
-    def bins(self) -> int:
-        """The number of cells that show numbers."""
-        return self.codec.bins
-
-    def encode(self, values: Values) -> Codes:
-        """Code values: cells of numbers first, then levels, missing last."""
-        numbers = values.numbers
-        if numbers is not None and self.bins:
-            numbers = np.clip(numbers, self.codec.edges[0], self.codec.edges[-1])
-        elif numbers is not None:
-            numbers = np.full(len(numbers), np.nan)
-        codes = self.codec.encode(Values(numbers, values.labels)).astype(np.int64)
-        made = np.where(codes < FIRST, self.size - 1, codes - FIRST)
-        return made.astype(np.uint16)
-
-    def decode(self, codes: Codes, rng: np.random.Generator) -> pl.Series:
-        """Turn codes into values: numbers anywhere within their cell."""
-        missing = codes == self.size - 1
-        own = np.where(missing, 0, codes.astype(np.int64) + FIRST)
-        return self.codec.decode(own.astype(np.uint16), rng)
-
-    def evenly(self, bins: int) -> Conditional:
-        """Draw evenly over the domain: numbers together weigh as much as ``bins`` levels.
-
-        Missing values are drawn where the schema says that there are some.
-        """
-        parts = np.ones(self.size)
-        parts[-1] = self.column.missing or self.size == 1
-        if self.bins:
-            width = np.diff(self.codec.edges)
-            width[0] = width[0] or (self.column.step or 1.0)
-            parts[: self.bins] = bins * width / width.sum()
-        return conditional((), (), (parts / parts.sum())[None])
-
-    def column_shown(self) -> Column:
-        """Describe the column as it is shown: as declared or bought, and maybe missing."""
-        return dataclasses.replace(self.column, missing=True, why="")
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give what is to be saved."""
-        return {"edges": self.codec.edges}
-
-    @classmethod
-    def restored(cls, column: Column, state: State) -> Self:
-        """Take what was saved."""
-        edges = state.array("edges", float, (None,), step=0)
-        made = cls(ColumnCodec(column, edges, np.linspace(0, 1, len(edges)), column.levels))
-        if (len(edges) and not column.is_numeric) or len(edges) == 1 or made.size > MOST_CODES:
-            raise Damaged(f"the cells of the column '{column.name}' are not its own")
-        return made
-
-
-def _edges(column: Column, low: float, high: float, most: int, single: int) -> Floats:
-    """Give the ends of the cells, each open on the left and closed on the right."""
-    step = column.step
-    if column.stored in WHOLE:
-        step = max(step or 1.0, 1.0)
-    if step is None and low < high:
-        return np.linspace(low, high, most + 1)
-    if step is None:
-        return np.array([low, high])
-    first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
-    if last <= first:
-        return np.array([low, high])
-    if last - first < single:
-        ends = np.arange(first, last + 1)
-    else:
-        ends = np.unique(np.floor(np.linspace(first, last, max(most - 3, 1) + 1)))
-        own = [first, last, last - 1]
-        if first < 0 < last:
-            own += [0.0, -1.0]
-        ends = np.union1d(ends, own)
-    return on_grid(np.concatenate([ends[:1], ends]), step)

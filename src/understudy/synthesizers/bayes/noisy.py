@@ -7,33 +7,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from understudy.data.codec import ColumnCodec
 from understudy.data.schema import Column
 from understudy.data.tables import Table
 from understudy.judging.comparison import Progress
-from understudy.synthesizers.bayes.choice import (
+from understudy.synthesizers.bayes.conditionals import Conditional, conditional, merge_codes
+from understudy.synthesizers.bayes.domain import buy_bounds, read_alone
+from understudy.synthesizers.bayes.structure import (
     NOISE_A_CELL,
     SENSITIVITY,
-    Choice,
     Chosen,
     Codes,
     Floats,
     Margin,
+    ParentChoice,
+    Places,
     grains_up_to,
-)
-from understudy.synthesizers.bayes.conditionals import Conditional, conditional
-from understudy.synthesizers.bayes.domain import Cells, buy_bounds, read_alone
-from understudy.synthesizers.bayes.grouping import merge_codes
-from understudy.synthesizers.bayes.smoothing import (
-    adjust,
-    project,
-    rake,
-    share_out,
-    shrink_lines,
 )
 from understudy.synthesizers.budget import Budget
 
 ROWS, BOUNDS, MARGINALS, STRUCTURE, TABLES = 0.02, 0.1, 0.35, 0.2, 0.43
 FEWEST_CELLS, MOST_CELLS = 8, 128
+RAKED = 5
 
 
 @dataclass
@@ -98,8 +93,8 @@ class Purchase:
         steps = width + 2
         margins, codes = self._margins(columns, single)
         self.progress("buying tables", 1, steps)
-        choice = Choice(margins, codes, self.rows, 1 / each, degree, workers)
-        chosen = choice.run(self.budget, left * STRUCTURE)
+        choice = ParentChoice(margins, codes, self.rows, 1 / each, degree, workers)
+        chosen = choice.choose(self.budget, left * STRUCTURE)
         self.progress("buying tables", 2, steps)
         models = []
         for number, one in enumerate(chosen):
@@ -114,19 +109,19 @@ class Purchase:
     ) -> tuple[list[Margin], list[Codes]]:
         """Buy the counts of each column; their sums say more about the number of rows, too."""
         fitting = int(min(self.rows * epsilon / NOISE_A_CELL, MOST_CELLS))
-        cells = [Cells.of(column, max(fitting, FEWEST_CELLS), MOST_CELLS) for column in columns]
-        codes = [one.encode(read_alone(self.table, one.column.name)) for one in cells]
+        codecs = [ColumnCodec.declared(c, max(fitting, FEWEST_CELLS), MOST_CELLS) for c in columns]
+        codes = [one.encode(read_alone(self.table, one.column.name)) for one in codecs]
         bought = []
-        for one, made in zip(cells, codes, strict=True):
+        for one, made in zip(codecs, codes, strict=True):
             counts = np.bincount(made, minlength=one.size)
             what = f"counts of {one.column.name}"
             bought.append(self.budget.counts(what, counts, epsilon=epsilon).astype(float))
         before = self.budget.steps[0].scale
-        weights = [1 / (2 * before**2), *(1 / (one.size * variance(epsilon)) for one in cells)]
+        weights = [1 / (2 * before**2), *(1 / (one.size * variance(epsilon)) for one in codecs)]
         sums = [self.rows, *(float(noisy.sum()) for noisy in bought)]
         self.rows = max(round(np.average(sums, weights=weights)), 1)
         margins = []
-        for one, noisy in zip(cells, bought, strict=True):
+        for one, noisy in zip(codecs, bought, strict=True):
             near = project(noisy, self.rows)
             groups = tuple(merge_codes(near, one.bins, grains_up_to(self.bins)))
             margins.append(Margin(one, noisy, variance(epsilon), near / near.sum(), groups))
@@ -137,10 +132,10 @@ class Purchase:
     ) -> tuple[Margin, Conditional]:
         """Buy a column without parents once more, and average the two."""
         own = margins[one.child]
-        counts = np.bincount(codes[one.child], minlength=own.cells.size)
-        what = f"counts of {own.cells.column.name} again"
+        counts = np.bincount(codes[one.child], minlength=own.codec.size)
+        what = f"counts of {own.codec.column.name} again"
         totals = self.budget.counts(what, counts, epsilon=epsilon)
-        each = np.arange(own.cells.size)
+        each = np.arange(own.codec.size)
         noisy = adjust(own.noisy, own.variance, each, totals.astype(float), variance(epsilon))
         own = self._with(own, noisy)
         return own, conditional((), (), own.shares[None])
@@ -159,8 +154,8 @@ class Purchase:
         size = own.size(grain)
         cell = cell * size + own.groups[grain][codes[one.child]]
         counts = np.bincount(cell, minlength=math.prod(shape) * size)
-        names = ", ".join(margin.cells.column.name for margin in of_parents)
-        what = f"counts of {own.cells.column.name} given {names}"
+        names = ", ".join(margin.codec.column.name for margin in of_parents)
+        what = f"counts of {own.codec.column.name} given {names}"
         noisy = self.budget.counts(what, counts, epsilon=epsilon).astype(float)
         noisy = noisy.reshape(*shape, size)
         lines = noisy.reshape(-1, size)
@@ -185,3 +180,86 @@ class Purchase:
 def variance(epsilon: float) -> float:
     """Give the variance of Laplace noise on a count."""
     return 2 / epsilon**2
+
+
+# what is done to noisy counts after they are bought; none of it looks at the data
+
+
+def project(noisy: Floats, total: float) -> Floats:
+    """Give the nearest counts that are not negative and add up to the total.
+
+    Examples
+    --------
+    >>> project(np.array([6.0, 5.0, -2.0]), 9.0).tolist()
+    [5.0, 4.0, 0.0]
+    """
+    flat = np.sort(noisy.ravel())[::-1]
+    cut = (np.cumsum(flat) - total) / np.arange(1, len(flat) + 1)
+    last = int(np.flatnonzero(flat > cut)[-1])
+    made: Floats = np.maximum(noisy - cut[last], 0)
+    return made
+
+
+def adjust(
+    noisy: Floats, variance: float, groups: Places, totals: Floats, their_variance: float
+) -> Floats:
+    """Move noisy counts towards totals of their groups that were bought elsewhere.
+
+    The two are averaged by how noisy they are; the cells of a group share the difference.
+
+    Examples
+    --------
+    >>> adjust(np.array([4.0, 6.0]), 1.0, np.zeros(2, int), np.array([16.0]), 2.0).tolist()
+    [5.5, 7.5]
+    """
+    many = np.bincount(groups)
+    own = many * variance
+    gap = (totals - np.bincount(groups, noisy)) * own / (own + their_variance)
+    made: Floats = noisy + (gap / many)[groups]
+    return made
+
+
+def shrink_lines(noisy: Floats, margin: Floats, variance: float) -> Floats:
+    """Give the shares in each line of a noisy table, shrunk to those of the line above it.
+
+    The last axis is the child. Lines of one parent are shrunk to the child's own shares, those
+    of two parents to those of the first, and so on: by as much as noise explains of how far they
+    are from it (James and Stein 1961).
+    """
+    size = noisy.shape[-1]
+    above = margin[None]
+    for depth in range(1, noisy.ndim):
+        table = noisy.sum(axis=tuple(range(depth, noisy.ndim - 1))).reshape(-1, size)
+        lumped = variance * math.prod(noisy.shape[depth:-1])
+        above = np.repeat(above, len(table) // len(above), axis=0)
+        expected = above * np.maximum(table.sum(axis=1, keepdims=True), 0)
+        apart = table - expected
+        far = (apart**2).sum(axis=1, keepdims=True)
+        kept = np.maximum(1 - size * lumped / np.maximum(far, 1e-300), 0)
+        above = normalise(np.maximum(expected + kept * apart, 0), above)
+    return above
+
+
+def rake(shares: Floats, weights: Floats, margin: Floats) -> Floats:
+    """Change the shares of lines so that all together, weighted, they come close to a margin."""
+    for _ in range(RAKED):
+        together = weights @ shares / weights.sum()
+        ratio = np.where(together > 0, margin / np.where(together > 0, together, 1), 1)
+        shares = normalise(shares * ratio, margin[None])
+    return shares
+
+
+def normalise(made: Floats, otherwise: Floats) -> Floats:
+    """Make lines add up to 1; empty ones become another."""
+    total = made.sum(axis=1, keepdims=True)
+    return np.where(total > 0, made / np.where(total > 0, total, 1), otherwise)
+
+
+def share_out(shares: Floats, cells: Floats, groups: Places) -> Floats:
+    """Share groups out among their cells, as the shares of the cells say."""
+    whole, many = np.bincount(groups, cells), np.bincount(groups)
+    inside = np.where(
+        whole[groups] > 0, cells / np.where(whole > 0, whole, 1)[groups], 1 / many[groups]
+    )
+    made: Floats = shares[:, groups] * inside
+    return made

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.codec import MISSING, on_grid
+from understudy.data.bins import on_grid
+from understudy.data.codec import MISSING
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.errors import OptionError

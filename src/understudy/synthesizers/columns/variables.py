@@ -69,7 +69,7 @@ class Variable:
 
     def read(self, values: Values) -> tuple[NDArray[np.int64], Floats | None]:
         """Give codes, and numbers with nan where there is none; no numbers for other categories."""
-        coder = ColumnCodec(self.column, np.empty(0), np.empty(0), self.labels)
+        coder = ColumnCodec(self.column, labels=self.labels)
         codes = coder.encode(values).astype(np.int64)
         if not self.is_number:
             return codes, None

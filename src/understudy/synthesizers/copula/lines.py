@@ -13,10 +13,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.codec import MOST_CODES
+from understudy.data.codec import MOST_CODES, ColumnCodec
 from understudy.synthesizers.copula.determined import Determined, in_order
 from understudy.synthesizers.model_file import Damaged, State
-from understudy.synthesizers.support import Support
 
 Codes = NDArray[np.uint16]
 Floats = NDArray[np.float64]
@@ -30,7 +29,7 @@ PROFILE_LEVELS = 5
 
 
 @dataclass(frozen=True)
-class Line:
+class LatentLine:
     """One latent normal scale of a column, cut into parts.
 
     Parameters
@@ -59,7 +58,7 @@ class Lines:
     Codes that follow from another column's are ``determined``; they come to no line.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[LatentLine, ...]
     sizes: tuple[int, ...]
     determined: tuple[Determined, ...] = ()
 
@@ -137,7 +136,7 @@ class Lines:
         shares = state.array("shares", float, targets.shape, 0, 1)
         ends = np.cumsum(length)[:-1]
         parts = zip(column.tolist(), np.split(targets, ends), np.split(shares, ends), strict=True)
-        lines = tuple(Line(*part) for part in parts) if len(column) else ()
+        lines = tuple(LatentLine(*part) for part in parts) if len(column) else ()
         for number, line in enumerate(lines):
             after = {
                 -1 - i for i in range(number + 1, len(lines)) if lines[i].column == line.column
@@ -151,7 +150,7 @@ class Lines:
 
 def plan_lines(
     codes: Codes,
-    supports: Sequence[Support],
+    codecs: Sequence[ColumnCodec],
     places: Sequence[int],
     *,
     levels: int,
@@ -167,13 +166,13 @@ def plan_lines(
         The parts that other numbers are cut into, each with a line of its own.
     """
     counts = [
-        np.bincount(codes[:, j], minlength=s.size + 1)[: s.size] for j, s in enumerate(supports)
+        np.bincount(codes[:, j], minlength=s.size + 1)[: s.size] for j, s in enumerate(codecs)
     ]
     held = [np.flatnonzero(own).tolist() for own in counts]
-    scales = {j: _scale_of(supports[j], held[j], levels) for j in places}
-    alone = _asked_alone(counts, supports, held, scales, len(codes))
-    features = _Profiles(codes, supports, counts)
-    made: list[Line] = []
+    scales = {j: _scale_of(codecs[j], held[j], levels) for j in places}
+    alone = _asked_alone(counts, codecs, held, scales, len(codes))
+    features = _Profiles(codes, codecs, counts)
+    made: list[LatentLine] = []
     for j in places:
         if len(held[j]) < 2:
             continue
@@ -187,18 +186,18 @@ def plan_lines(
         elif rest:
             groups = [rest]
         made += _chain(j, [[i] for i in alone[j]] + groups, counts[j], len(made))
-    return Lines(tuple(made), tuple(s.size for s in supports))
+    return Lines(tuple(made), tuple(s.size for s in codecs))
 
 
-def _scale_of(support: Support, held: Sequence[int], levels: int) -> list[int]:
+def _scale_of(codec: ColumnCodec, held: Sequence[int], levels: int) -> list[int]:
     """Give the codes that lie on a scale: numbers, unless there are few of them."""
-    numbers = [i for i in held if i < support.bins]
-    return numbers if support.column.is_numeric and len(numbers) > levels else []
+    numbers = [i for i in held if i < codec.bins]
+    return numbers if codec.column.is_numeric and len(numbers) > levels else []
 
 
 def _asked_alone(
     counts: Sequence[Whole],
-    supports: Sequence[Support],
+    codecs: Sequence[ColumnCodec],
     held: Sequence[Sequence[int]],
     scales: Mapping[int, Sequence[int]],
     rows: int,
@@ -207,20 +206,20 @@ def _asked_alone(
     enough = max(ROWS_ALONE, SHARE_ALONE * rows)
     wanted = []
     for j, scale in scales.items():
-        support = supports[j]
+        codec = codecs[j]
         loose = [i for i in held[j] if i not in scale]
-        loose.sort(key=lambda i: (not _is_missing(support, i), -counts[j][i]))
-        first = [i for i in loose if scale or counts[j][i] >= enough or _is_missing(support, i)]
+        loose.sort(key=lambda i: (not _is_missing(codec, i), -counts[j][i]))
+        first = [i for i in loose if scale or counts[j][i] >= enough or _is_missing(codec, i)]
         if not scale and len(first) >= len(loose) - 1:
             first = first[: max(len(loose) - 2, 0)]
-        wanted += [(not (scale or _is_missing(support, i)), -counts[j][i], j, i) for i in first]
+        wanted += [(not (scale or _is_missing(codec, i)), -counts[j][i], j, i) for i in first]
     room = max(MOST_LINES - len(scales), 0)
     chosen = {(j, i) for *_, j, i in sorted(wanted)[:room]}
     return {j: [i for *_, at, i in wanted if at == j and (j, i) in chosen] for j in scales}
 
 
-def _is_missing(support: Support, code: int) -> bool:
-    return code >= support.bins and support.labels[code - support.bins] is None
+def _is_missing(codec: ColumnCodec, code: int) -> bool:
+    return code >= codec.bins and codec.labels[code - codec.bins] is None
 
 
 def _cut(scale: list[int], counts: Whole, pieces: int) -> list[list[int]]:
@@ -231,7 +230,7 @@ def _cut(scale: list[int], counts: Whole, pieces: int) -> list[list[int]]:
     return [[i for i, p in zip(scale, piece, strict=True) if p == q] for q in np.unique(piece)]
 
 
-def _chain(column: int, groups: list[list[int]], counts: Whole, start: int) -> Iterator[Line]:
+def _chain(column: int, groups: list[list[int]], counts: Whole, start: int) -> Iterator[LatentLine]:
     """Ask for one group of codes after the other; a group of several has a line of its own."""
     number = start
     left = [float(sum(counts[i] for i in group)) for group in groups]
@@ -242,10 +241,10 @@ def _chain(column: int, groups: list[list[int]], counts: Whole, start: int) -> I
             last = place == len(groups) - 2 and len(groups[-1]) == 1
             beyond = groups[-1][0] if last else -1 - (number + 1 + inner)
             targets = np.array([-1 - (number + 1) if inner else group[0], beyond])
-            yield Line(column, targets, _shares(np.array([left[place], after])))
+            yield LatentLine(column, targets, _shares(np.array([left[place], after])))
             number += 1
         if len(group) > 1:
-            yield Line(column, np.array(group), _shares(counts[group].astype(float)))
+            yield LatentLine(column, np.array(group), _shares(counts[group].astype(float)))
             number += 1
 
 
@@ -258,19 +257,21 @@ def _shares(counts: Floats) -> Floats:
 class _Profiles:
     """What the other columns are like among the rows of each level."""
 
-    def __init__(self, codes: Codes, supports: Sequence[Support], counts: Sequence[Whole]) -> None:
+    def __init__(
+        self, codes: Codes, codecs: Sequence[ColumnCodec], counts: Sequence[Whole]
+    ) -> None:
         self.codes = codes[:: len(codes) // PROFILE_ROWS + 1]
-        self.supports, self.counts = supports, counts
+        self.codecs, self.counts = codecs, counts
         self.features: list[Floats] = []
 
     def ordered(self, column: int, levels: list[int]) -> list[int]:
         """Order levels along the first axis of their profiles (Greenacre 2017, chapter 8)."""
         if not self.features:
-            self.features = [self._features(j) for j in range(len(self.supports))]
+            self.features = [self._features(j) for j in range(len(self.codecs))]
         others = [f for j, f in enumerate(self.features) if j != column and f.shape[1]]
         if not others:
             return levels
-        size = self.supports[column].size + 1
+        size = self.codecs[column].size + 1
         here = self.codes[:, column]
         rows = np.bincount(here, minlength=size)[levels]
         sums = np.column_stack(
@@ -283,11 +284,11 @@ class _Profiles:
 
     def _features(self, column: int) -> Floats:
         """Give standardised features of a column: ranks of numbers, the most frequent levels."""
-        support, codes = self.supports[column], self.codes[:, column].astype(np.int64)
-        frequent = np.argsort(-self.counts[column][support.bins :], kind="stable")
-        made = [codes == support.bins + i for i in frequent[:PROFILE_LEVELS]]
-        if support.bins:
-            made.append(np.where(codes < support.bins, codes, (support.bins - 1) / 2))
+        codec, codes = self.codecs[column], self.codes[:, column].astype(np.int64)
+        frequent = np.argsort(-self.counts[column][codec.bins :], kind="stable")
+        made = [codes == codec.bins + i for i in frequent[:PROFILE_LEVELS]]
+        if codec.bins:
+            made.append(np.where(codes < codec.bins, codes, (codec.bins - 1) / 2))
         if not made:
             return np.empty((len(codes), 0))
         table = np.column_stack(made).astype(float)

@@ -1,7 +1,7 @@
 """Copula: a joint normal law behind all columns, whatever their kinds."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -9,20 +9,21 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.schema import Schema, near
+from understudy.data.bins import Grid, Points
+from understudy.data.codec import ColumnCodec
+from understudy.data.schema import Schema
 from understudy.data.tables import Table
-from understudy.errors import DataError, OptionError
+from understudy.errors import OptionError
 from understudy.jobs.threads import one_thread
 from understudy.judging.comparison import Progress
 from understudy.options import MOST, check_number
 from understudy.synthesizers.base import MethodCard
+from understudy.synthesizers.coded import CodedMethod
 from understudy.synthesizers.columns.frame import names_in
 from understudy.synthesizers.copula.determined import Determined, find_determined, find_fixed
 from understudy.synthesizers.copula.latent import Latent, fit_latent
-from understudy.synthesizers.copula.lines import Codes, Lines, plan_lines
-from understudy.synthesizers.copula.margins import fit_margin
+from understudy.synthesizers.copula.lines import Codes, Floats, Lines, plan_lines
 from understudy.synthesizers.model_file import State, texts
-from understudy.synthesizers.support import Support, refuse_few, refuse_rules, shown_schema
 
 MARGINS = ("empirical", "fitted")
 MOST_DRAWS = 2_000_000
@@ -30,10 +31,11 @@ FEWEST_ROWS = 2_000
 BLOCK = 20_000
 GIVEN_SWEEPS = 30
 SPIKE = 0.05
+CURVE_CODES, CURVE_LARGEST, CURVE_ROWS, CURVE_POINTS = 20, 0.05, 5_000, 100
 
 
 @dataclass(kw_only=True)
-class Copula:
+class Copula(CodedMethod):
     """A Gaussian copula over columns of all kinds; shows no value that few rows hold.
 
     Parameters
@@ -60,7 +62,7 @@ class Copula:
     pieces: int = 1
     shrink: float = 0.0
     keep: Sequence[str] = ()
-    supports_: list[Support] = field(init=False, repr=False, default_factory=list)
+    codecs_: list[ColumnCodec] = field(init=False, repr=False, default_factory=list)
     latent_: Latent = field(init=False, repr=False)
     notes_: list[str] = field(init=False, repr=False, default_factory=list)
 
@@ -83,6 +85,7 @@ class Copula:
         coarser="weaker relations, such as -o copula.shrink=0.3, or margins of few parameters, "
         "-o copula.margins=fitted",
         finer="relations that bend, such as -o copula.pieces=3",
+        abilities=("complete", "emitted"),
     )
 
     def __post_init__(self) -> None:
@@ -98,31 +101,23 @@ class Copula:
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Code the columns, then learn the correlation of the normals behind them."""
-        refuse_few(table, "copula", k=self.k)
-        refuse_rules(table.schema, "copula")
-        for name in self.keep:
-            if name not in table.schema.modelled:
-                raise OptionError(
-                    f"copula: keep names '{name}', which is not modelled",
-                    hint=near(name, table.schema.modelled),
-                )
+        self._check_table(table, k=self.k)
         with one_thread():
             return self._fit(table, rng, progress)
 
     def _fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
-        self.supports_, self.notes_ = [], []
+        self.codecs_, self.notes_ = [], []
         codes = np.empty((table.height, len(table.schema.modelled)), np.uint16, order="F")
         for place, name in enumerate(table.schema.modelled):
-            codes[:, place] = self._support(table, name, rng)
-        sizes = [s.size for s in self.supports_]
-        determined = find_determined(codes, sizes, self._kept)
-        places = [j for j in range(len(sizes)) if j not in {d.column for d in determined}]
-        empty = [self._empty(place, codes[:, place]) for place in range(len(sizes))]
+            codes[:, place] = self._margin(table, name, rng)
+        determined = find_determined(codes, self._sizes, self._kept_places)
+        places = [j for j in range(codes.shape[1]) if j not in {d.column for d in determined}]
+        empty = [self._empty(place, codes[:, place]) for place in range(codes.shape[1])]
         telling = [
-            own | (s.bins <= self.levels) for own, s in zip(empty, self.supports_, strict=True)
+            own | (c.bins <= self.levels) for own, c in zip(empty, self.codecs_, strict=True)
         ]
-        fixed, codes = find_fixed(codes, telling, empty, places, self._kept, self.k)
-        lines = plan_lines(codes, self.supports_, places, levels=self.levels, pieces=self.pieces)
+        fixed, codes = find_fixed(codes, telling, empty, places, self._kept_places, self.k)
+        lines = plan_lines(codes, self.codecs_, places, levels=self.levels, pieces=self.pieces)
         lines = dataclasses.replace(lines, determined=(*determined, *fixed))
         most = max(MOST_DRAWS // max(len(lines), 1), FEWEST_ROWS)
         if len(codes) > most:
@@ -133,109 +128,70 @@ class Copula:
 
     def _empty(self, place: int, codes: Codes) -> NDArray[np.bool_]:
         """Say which codes mean that nothing was answered: missing, words and spikes of numbers."""
-        support = self.supports_[place]
-        if not support.column.is_numeric:
-            return np.array([label is None for label in support.labels])
-        made = np.bincount(codes, minlength=support.size + 1)[: support.size] >= SPIKE * len(codes)
-        made[: support.bins] &= support.bins > self.levels
-        made[support.bins :] = True
+        codec = self.codecs_[place]
+        if not codec.column.is_numeric:
+            return np.array([label is None for label in codec.labels])
+        made = np.bincount(codes, minlength=codec.size + 1)[: codec.size] >= SPIKE * len(codes)
+        made[: codec.bins] &= codec.bins > self.levels
+        made[codec.bins :] = True
         return made
 
-    @property
-    def _kept(self) -> list[int]:
-        """The places of the columns that are kept."""
-        return [j for j, s in enumerate(self.supports_) if s.column.name in self.keep]
-
-    def _support(self, table: Table, name: str, rng: np.random.Generator) -> Codes:
+    def _margin(self, table: Table, name: str, rng: np.random.Generator) -> Codes:
         """Choose what a column may show, and code it."""
-        single, values = table.frame[name].dtype == pl.Float32, table.values(name)
-        support, codes = Support.fit(values, table.schema[name], self.k, single=single)
-        if support.shows_nothing and (codes == support.size).any():
-            self.notes_.append(f"{name} is all missing: no value of it is held by {self.k} rows")
-        if self.margins == "fitted" and values.numbers is not None and name not in self.keep:
-            support, curve = fit_margin(support, codes, values.numbers, self.k, rng, single=single)
+        codec, codes = self._coded(table, name, self.k)
+        numbers = table.values(name).numbers if self.margins == "fitted" else None
+        if numbers is not None and name not in self.keep:
+            grid = Grid.of(codec.column, single=table.frame[name].dtype == pl.Float32)
+            codec, curve = fit_margin(codec, codes, numbers, self.k, grid, rng)
             if curve is not None:
                 self.notes_.append(f"{name} is drawn from a {curve} curve")
-        self.supports_.append(support)
+        self.codecs_.append(codec)
         return codes
 
-    def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
+    def _sampled(self, rows: int, rng: np.random.Generator) -> Codes:
         """Draw latent normals and cut them."""
-        if self.keep:
-            raise OptionError(
-                f"copula: the columns that are kept ({', '.join(self.keep)}) need rows",
-                hint="complete the rows of a table, or keep no column",
-            )
-        codes = np.zeros((rows, len(self.supports_)), np.uint16, order="F")
+        return self._walked(rows, lambda here: self.latent_.draw(here.stop - here.start, rng))
+
+    def _completed(self, codes: Codes, rng: np.random.Generator) -> Codes:
+        """Draw latent normals given the parts of the lines that kept columns lie in."""
+        lines = self.latent_.lines
+        known = [i for place in self._kept_places for i in lines.of(place)]
+
+        def latent(here: slice) -> Floats:
+            parts = lines.parts(codes[here])[known]
+            return self.latent_.given(known, parts, rng, sweeps=GIVEN_SWEEPS)
+
+        return self._walked(len(codes), latent)
+
+    def _walked(self, rows: int, latent: Callable[[slice], Floats]) -> Codes:
+        made = np.zeros((rows, len(self.codecs_)), np.uint16, order="F")
         with one_thread():
             for start in range(0, rows, BLOCK):
                 here = slice(start, min(start + BLOCK, rows))
-                latent = self.latent_.draw(here.stop - start, rng)
-                codes[here] = self.latent_.lines.walk(latent, self.latent_.cuts)
-        return self._decode(codes, rng)
-
-    def complete(self, kept: Table, rng: np.random.Generator) -> pl.DataFrame:
-        """Draw all other columns for the rows of a table whose kept columns stay untouched."""
-        for name in self.keep:
-            if name not in kept.frame.columns:
-                raise DataError(
-                    f"{kept.name}: the column '{name}' that is kept is missing",
-                    hint=near(name, kept.frame.columns),
-                )
-        sizes = [s.size for s in self.supports_]
-        own = np.tile(np.array(sizes, np.uint16), (kept.height, 1))
-        for place in self._kept:
-            support = self.supports_[place]
-            own[:, place] = support.encode(kept.values(support.column.name))
-        lines = self.latent_.lines
-        known = [i for place in self._kept for i in lines.of(place)]
-        codes = np.zeros_like(own)
-        with one_thread():
-            for start in range(0, kept.height, BLOCK):
-                here = slice(start, start + BLOCK)
-                parts = lines.parts(own[here])[known]
-                latent = self.latent_.given(known, parts, rng, sweeps=GIVEN_SWEEPS)
-                codes[here] = lines.walk(latent, self.latent_.cuts)
-        return self._decode(codes, rng, kept.frame)
-
-    def _decode(
-        self, codes: Codes, rng: np.random.Generator, kept: pl.DataFrame | None = None
-    ) -> pl.DataFrame:
-        """Turn codes into values; columns that are kept stay as they are."""
-        return pl.DataFrame(
-            {
-                s.column.name: kept[s.column.name]
-                if kept is not None and s.column.name in self.keep
-                else s.decode(codes[:, place], rng)
-                for place, s in enumerate(self.supports_)
-            }
-        )
-
-    def emitted(self, schema: Schema) -> Schema:
-        """Give the schema of what is shown: no level and no bound but those of the support."""
-        return shown_schema(schema, [support.column_shown() for support in self.supports_])
+                made[here] = self.latent_.lines.walk(latent(here), self.latent_.cuts)
+        return made
 
     def state(self) -> State:
-        """Give supports, lines, cuts and correlation."""
+        """Give codecs, lines, cuts and correlation."""
         lines, cuts = self.latent_.lines, self.latent_.cuts
         arrays: dict[str, NDArray[Any]] = {f"lines_{k}": v for k, v in lines.arrays().items()}
         arrays["cuts"] = np.concatenate([np.empty(0), *cuts])
         arrays["correlation"] = self.latent_.correlation
-        for number, support in enumerate(self.supports_):
-            arrays |= {f"{number}_support_{k}": v for k, v in support.arrays().items()}
+        for number in range(len(self.codecs_)):
+            arrays |= self._saved_codec(number)
         for number, one in enumerate(lines.determined):
             arrays[f"lookup_{number}"] = one.lookup
-        columns = [{"name": s.column.name, "labels": list(s.labels)} for s in self.supports_]
-        determined = [[one.column, one.by] for one in lines.determined]
-        return State({"columns": columns, "determined": determined, "notes": self.notes_}, arrays)
+        values = {
+            "columns": self._saved_columns(),
+            "determined": [[one.column, one.by] for one in lines.determined],
+            "notes": self.notes_,
+        }
+        return State(values, arrays)
 
     def restore(self, state: State, schema: Schema) -> Self:
-        """Take supports, lines, cuts and correlation."""
-        self.supports_ = [
-            Support.of(schema[entry["name"]], entry["labels"], state.part(f"{number}_support_"))
-            for number, entry in enumerate(state.values["columns"])
-        ]
-        sizes = [s.size for s in self.supports_]
+        """Take codecs, lines, cuts and correlation."""
+        self._restore_codecs(state, schema)
+        sizes = self._sizes
         determined = [
             Determined.restore(plain, state, f"lookup_{number}", sizes)
             for number, plain in enumerate(state.values["determined"])
@@ -249,3 +205,83 @@ class Copula:
         self.latent_ = Latent(lines, correlation, tuple(parts))
         self.notes_ = list(texts(state.values["notes"]))
         return self
+
+
+def fit_margin(
+    codec: ColumnCodec,
+    codes: NDArray[np.uint16],
+    numbers: Floats,
+    k: int,
+    grid: Grid,
+    rng: np.random.Generator,
+) -> tuple[ColumnCodec, str | None]:
+    """Let a column of many different numbers show points of a curve; gives its name too.
+
+    The curve is the one of least AIC. It is cut off where the points that may be shown end, and no
+    point is a number that 1 to k - 1 rows hold.
+    """
+    counts = np.bincount(codes, minlength=codec.size + 1)[: codec.bins]
+    old = codec.numbers
+    if (
+        not isinstance(old, Points)
+        or codec.column.kind != "number"
+        or len(old) <= CURVE_CODES
+        or counts.max() > CURVE_LARGEST * counts.sum()
+    ):
+        return codec, None
+    present = numbers[~np.isnan(numbers)]
+    some = present if len(present) <= CURVE_ROWS else rng.choice(present, CURVE_ROWS, replace=False)
+    name, curve = best_curve(some)
+    low, high = old.values.min(), old.values.max()
+    ends = curve.cdf(np.array([low, high]))
+    until = np.concatenate([[0.0], np.cumsum(counts) / counts.sum()])
+    at = until[:-1, None] + np.diff(until)[:, None] * (
+        (np.arange(CURVE_POINTS) + 0.5) / CURVE_POINTS
+    )
+    points = np.clip(curve.ppf(ends[0] + at * (ends[1] - ends[0])), low, high)
+    values, held = np.unique(present, return_counts=True)
+    written = grid.write(points)
+    rare = grid.with_written(values[(held < k) | (grid.blurs(values) & (k > 1))])
+    good = ~np.isin(written, rare) & np.isfinite(written) & (written >= low) & (written <= high)
+    parts = []
+    for code, (own, kept) in enumerate(zip(written, good, strict=True)):
+        here = slice(old.begin[code], old.begin[code + 1])
+        shown = np.unique(own[kept], return_counts=True)
+        parts.append(shown if kept.any() else (old.values[here], old.weights[here]))
+    return dataclasses.replace(codec, numbers=Points.of(parts)), name
+
+
+def best_curve(numbers: Floats) -> tuple[str, Any]:
+    """Fit curves by likelihood and choose by AIC (Akaike 1974); gives name and distribution.
+
+    Examples
+    --------
+    >>> best_curve(np.random.default_rng(0).gamma(2.0, 10.0, 2000))[0]
+    'gamma'
+    """
+    from scipy import stats
+
+    low, high = numbers.min(), numbers.max()
+    middle, width = float(np.median(numbers)), float(np.subtract(*np.quantile(numbers, [0.9, 0.1])))
+    width = width or float(high - low) or 1.0
+    with np.errstate(all="ignore"):
+        freedom, center, scale = stats.t.fit((numbers - middle) / width)
+        curves = {
+            "normal": (2, stats.norm(numbers.mean(), numbers.std())),
+            "uniform": (2, stats.uniform(low, high - low)),
+            "student": (3, stats.t(freedom, middle + width * center, width * scale)),
+        }
+        if low > 0:
+            logs = np.log(numbers)
+            shape, _, size = stats.gamma.fit(numbers / width, floc=0)
+            curves["lognormal"] = (2, stats.lognorm(logs.std(), scale=np.exp(logs.mean())))
+            curves["gamma"] = (2, stats.gamma(shape, scale=size * width))
+        if low > 0 and high < 1:
+            a, b, *_ = stats.beta.fit(numbers, floc=0, fscale=1)
+            curves["beta"] = (2, stats.beta(a, b))
+        aic = {
+            name: 2 * many - 2 * curve.logpdf(numbers).sum()
+            for name, (many, curve) in curves.items()
+        }
+    best = min((n for n in aic if np.isfinite(aic[n])), key=lambda n: aic[n])
+    return best, curves[best][1]

@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.bins import equal_groups
 from understudy.synthesizers.model_file import Damaged, State
 
 Codes = NDArray[np.uint16]
@@ -107,7 +108,9 @@ def fit_balance(train: Codes, pool: Codes, sizes: Sequence[int], *, fidelity: fl
         for j, size in enumerate(sizes)
     )
     seen, made = see(train, maps), see(pool, maps)
-    counted = [_Counted.of(tables, maps, seen, made) for tables in _candidates(maps, seen, made)]
+    counted = [
+        _TableCounts.of(tables, maps, seen, made) for tables in _candidates(maps, seen, made)
+    ]
     z = min(counts.largest_z(fidelity) for counts in counted)
     kept = [counts.most_apart(MOST[ways]) for ways, counts in enumerate(counted, start=1)]
     return Balance(
@@ -118,12 +121,8 @@ def fit_balance(train: Codes, pool: Codes, sizes: Sequence[int], *, fidelity: fl
 
 
 def _groups(counts: NDArray[np.int64], most: int) -> NDArray[np.uint8]:
-    """Join neighbouring codes to groups of about equal counts."""
-    if len(counts) <= most:
-        return np.arange(len(counts), dtype=np.uint8)
-    middle = np.cumsum(counts) - counts / 2
-    group = np.minimum(middle * most / max(counts.sum(), 1), most - 1).astype(np.int64)
-    return np.unique(group, return_inverse=True)[1].astype(np.uint8)
+    groups = np.arange(len(counts)) if len(counts) <= most else equal_groups(counts, most)
+    return groups.astype(np.uint8)
 
 
 def _candidates(
@@ -141,14 +140,14 @@ def _candidates(
         listed = np.array(tables, np.int64)
         if len(listed) > CANDIDATES:
             some, drawn = (rows[:: len(rows) // FIRST_LOOK + 1] for rows in (seen, made))
-            glance = _Counted.of(listed, maps, some, drawn)
+            glance = _TableCounts.of(listed, maps, some, drawn)
             listed = glance.most_apart(CANDIDATES).tables
         found.append(listed)
     return found
 
 
 @dataclass(frozen=True)
-class _Counted:
+class _TableCounts:
     """Tables as training and the model's pool have them."""
 
     tables: Tables

@@ -13,10 +13,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.codec import MOST_CODES
+from understudy.data.codec import MOST_CODES, ColumnCodec
 from understudy.synthesizers.forest.models import Codes, Trees
 from understudy.synthesizers.model_file import Damaged, State
-from understudy.synthesizers.support import Support
 
 Links = NDArray[np.int64]
 
@@ -110,19 +109,19 @@ class Chained:
 def find_chain(
     codes: Codes,
     target: Codes,
-    support: Support,
-    supports: Sequence[Support],
+    codec: ColumnCodec,
+    codecs: Sequence[ColumnCodec],
     places: Sequence[int],
 ) -> Chain | None:
     """Find the number before it that a column follows most closely, if one is close enough."""
-    there = _places(target, support)
+    there = _places(target, codec)
     if there.max(initial=-1) + 1 < FEWEST_CODES:
         return None
     best, chosen = CLOSE, None
     for column in places:
-        if not supports[column].column.is_numeric:
+        if not codecs[column].column.is_numeric:
             continue
-        here = _places(codes[:, column], supports[column])
+        here = _places(codes[:, column], codecs[column])
         both = (here[codes[:, column]] >= 0) & (there[target] >= 0)
         if here.max(initial=-1) + 1 < FEWEST_CODES or both.sum() < FEWEST_ROWS:
             continue
@@ -139,10 +138,10 @@ def find_chain(
     return Chain(column, expected, there, np.flatnonzero(there >= 0), min(max(far, 5), REACH))
 
 
-def _places(codes: Codes, support: Support) -> Links:
+def _places(codes: Codes, codec: ColumnCodec) -> Links:
     """Number the codes that may be in a chain: those of numbers that do not stand out."""
-    share = np.bincount(codes, minlength=support.size + 1)[: support.size + 1] / max(len(codes), 1)
-    fits = (np.arange(support.size + 1) < support.bins) & (share < HEAVY)
+    share = np.bincount(codes, minlength=codec.size + 1)[: codec.size + 1] / max(len(codes), 1)
+    fits = (np.arange(codec.size + 1) < codec.bins) & (share < HEAVY)
     return np.where(fits, np.cumsum(fits) - 1, -1)
 
 

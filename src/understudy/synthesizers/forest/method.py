@@ -1,7 +1,7 @@
 """Forest: columns drawn one after the other from trees that shrink what few rows say."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -10,13 +10,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.schema import Schema, near
+from understudy.data.codec import ColumnCodec
+from understudy.data.schema import Schema
 from understudy.data.tables import Table
-from understudy.errors import DataError, OptionError
 from understudy.jobs.threads import one_thread
 from understudy.judging.comparison import Progress
 from understudy.options import MOST, MOST_TREES, check_number
 from understudy.synthesizers.base import MethodCard
+from understudy.synthesizers.coded import CodedMethod
 from understudy.synthesizers.columns.frame import names_in
 from understudy.synthesizers.columns.plan import Plan, Wishes
 from understudy.synthesizers.forest.balance import POOL, SMALLEST, Balance, fit_balance
@@ -24,27 +25,24 @@ from understudy.synthesizers.forest.chains import Chained, find_chain
 from understudy.synthesizers.forest.models import (
     Codes,
     Odds,
-    Predictors,
-    Settings,
     Trees,
+    TreeSettings,
     fit_odds,
     fit_trees,
     group_codes,
+    strongest,
 )
-from understudy.synthesizers.forest.screening import strongest
 from understudy.synthesizers.model_file import Damaged, State, texts
-from understudy.synthesizers.support import Support, refuse_few, refuse_rules, shown_schema
 
 Model = Trees | Odds | Chained
 
 MOST_ROWS = 1_000_000
-BLOCK = 50_000
 TRIED = (20_000, 200_000)
 MODELS: dict[str, type[Model]] = {"trees": Trees, "odds": Odds, "chained": Chained}
 
 
 @dataclass(kw_only=True)
-class Forest:
+class Forest(CodedMethod):
     """Shrunk trees over codes; shows no value that fewer than ``k`` training rows hold.
 
     Parameters
@@ -73,7 +71,7 @@ class Forest:
     fidelity: float = 0.9
     visit: Sequence[str] | str | None = None
     keep: Sequence[str] = ()
-    supports_: list[Support] = field(init=False, repr=False, default_factory=list)
+    codecs_: list[ColumnCodec] = field(init=False, repr=False, default_factory=list)
     models_: list[Model | None] = field(init=False, repr=False, default_factory=list)
     balance_: Balance | None = field(init=False, repr=False, default=None)
     notes_: list[str] = field(init=False, repr=False, default_factory=list)
@@ -97,6 +95,7 @@ class Forest:
         "-o forest.min_leaf=50, or small tables that follow training less, such as "
         "-o forest.fidelity=1.2",
         finer="small tables closer to training, such as -o forest.fidelity=0.8",
+        abilities=("complete", "emitted"),
     )
 
     def __post_init__(self) -> None:
@@ -114,21 +113,16 @@ class Forest:
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Code the columns, then model each given those before it."""
-        refuse_few(table, "forest", k=self.k)
-        refuse_rules(table.schema, "forest")
+        self._check_table(table, k=self.k)
         with one_thread():
             return self._fit(table, rng, progress)
 
     def _fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         plan = Plan.of(Wishes(visit=self.visit, method="cart", keep=self.keep), table)
         self.names_ = table.schema.modelled
-        fitted = [self._support(table, name) for name in plan.order]
-        self.supports_ = [support for support, _ in fitted]
-        self.notes_ = [
-            f"{s.column.name} is all missing: no value of it is held by {self.k} rows"
-            for s, made in fitted
-            if s.shows_nothing and (made == s.size).any()
-        ]
+        self.notes_ = []
+        fitted = [self._coded(table, name, self.k) for name in plan.order]
+        self.codecs_ = [codec for codec, _ in fitted]
         codes = np.asfortranarray(np.column_stack([made for _, made in fitted]))
         if len(codes) > MOST_ROWS:
             self.notes_.append(f"the trees learnt from {MOST_ROWS:,} of {len(codes):,} rows")
@@ -145,15 +139,10 @@ class Forest:
                 progress("growing trees", place + 1, steps)
         if self.fidelity > 0 and not self.keep:
             tried = min(max(4 * len(codes), TRIED[0]), TRIED[1])
-            pool, sizes = self._draw(tried, rng), [s.size for s in self.supports_]
-            self.balance_ = fit_balance(codes, pool, sizes, fidelity=self.fidelity)
+            pool = super()._sampled(tried, rng)
+            self.balance_ = fit_balance(codes, pool, self._sizes, fidelity=self.fidelity)
         progress("growing trees", steps, steps)
         return self
-
-    def _support(self, table: Table, name: str) -> tuple[Support, Codes]:
-        """Choose what a column may show, and code it."""
-        single = table.frame[name].dtype == pl.Float32
-        return Support.fit(table.values(name), table.schema[name], self.k, single=single)
 
     def _model(
         self,
@@ -164,126 +153,77 @@ class Forest:
         workers: ThreadPoolExecutor,
     ) -> Model | None:
         """Model one column; none is needed where it shows one code only."""
-        support = self.supports_[place]
-        if support.size < 2:
+        codec = self.codecs_[place]
+        if codec.size < 2:
             return None
-        shown = codes[:, place] < support.size
+        shown = codes[:, place] < codec.size
         rows = codes if shown.all() else np.asfortranarray(codes[shown])
         target = rows[:, place].copy()
-        counts = np.bincount(target, minlength=support.size)
-        group_of = group_codes(counts, ordered=support.column.is_numeric)
+        counts = np.bincount(target, minlength=codec.size)
+        group_of = group_codes(counts, ordered=codec.column.is_numeric)
         places = strongest(rows, places, group_of[target])
-        sizes = np.array([self.supports_[i].size + 1 for i in places], np.int64)
-        ordered = tuple(self.supports_[i].column.is_numeric for i in places)
-        predictors = Predictors(places, sizes, ordered)
-        if support.size == 2 and places:
-            return fit_odds(rows, predictors, target, rng)
-        settings = Settings(self.trees, self.min_leaf, self.penalty)
-        trees = fit_trees(rows, predictors, target, group_of, settings, rng, workers)
+        if codec.size == 2 and places:
+            return fit_odds(rows, self.codecs_, places, target, rng)
+        settings = TreeSettings(self.trees, self.min_leaf, self.penalty)
+
+        def grow(rows: Codes, target: Codes, groups: NDArray[np.int64]) -> Trees:
+            return fit_trees(rows, self.codecs_, places, target, groups, settings, rng, workers)
+
+        trees = grow(rows, target, group_of)
         chain = None
-        if support.column.is_numeric:
-            chain = find_chain(rows, target, support, self.supports_, places)
+        if codec.column.is_numeric:
+            chain = find_chain(rows, target, codec, self.codecs_, places)
         if chain is None:
             return trees
         chained, steps = chain.steps(rows, target)
         groups = group_codes(np.bincount(steps, minlength=2 * chain.reach + 1), ordered=True)
-        rows = np.asfortranarray(rows[chained])
-        return Chained(
-            trees, fit_trees(rows, predictors, steps, groups, settings, rng, workers), chain
-        )
+        return Chained(trees, grow(np.asfortranarray(rows[chained]), steps, groups), chain)
 
-    def _draw(self, rows: int, rng: np.random.Generator, kept: Codes | None = None) -> Codes:
-        """Draw codes in blocks, on all cores; columns that are kept have theirs."""
-        made = np.zeros((rows, len(self.supports_)), np.uint16, order="F")
-        if kept is not None:
-            made[:, : kept.shape[1]] = kept
-        starts = range(0, rows, BLOCK)
+    def _column_models(self) -> Iterable[tuple[int, Model | None]]:
+        return enumerate(self.models_)
 
-        def fill(start: int, own: np.random.Generator) -> None:
-            block = np.asfortranarray(made[start : start + BLOCK])
-            for place, model in enumerate(self.models_):
-                if model is not None:
-                    block[:, place] = model.draw(block, own)
-            made[start : start + BLOCK] = block
-
-        with ThreadPoolExecutor(os.cpu_count()) as workers:
-            list(workers.map(fill, starts, rng.spawn(len(starts))))
-        return made
-
-    def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
+    def _sampled(self, rows: int, rng: np.random.Generator) -> Codes:
         """Draw a pool of rows and choose from it; no row is chosen for its distance to training."""
-        if self.keep:
-            raise OptionError(
-                f"forest: the columns that are kept ({', '.join(self.keep)}) need rows",
-                hint="complete the rows of a table, or keep no column",
-            )
         if self.balance_ is None or rows < SMALLEST:
-            return self._decode(self._draw(rows, rng), rng)
-        pool = self._draw(POOL * rows, rng)
-        chosen = self.balance_.select(pool, rows)
-        return self._decode(pool[rng.permutation(chosen)], rng)
+            return super()._sampled(rows, rng)
+        pool = super()._sampled(POOL * rows, rng)
+        chosen: Codes = pool[rng.permutation(self.balance_.select(pool, rows))]
+        return chosen
 
-    def complete(self, kept: Table, rng: np.random.Generator) -> pl.DataFrame:
-        """Draw all other columns for the rows of a table whose kept columns stay untouched."""
-        for name in self.keep:
-            if name not in kept.frame.columns:
-                raise DataError(
-                    f"{kept.name}: the column '{name}' that is kept is missing",
-                    hint=near(name, kept.frame.columns),
-                )
-        first = [s for s in self.supports_ if s.column.name in self.keep]
-        codes = np.column_stack([s.encode(kept.values(s.column.name)) for s in first])
-        made = self._decode(self._draw(kept.height, rng, codes), rng, kept.frame)
-        return made
-
-    def _decode(
+    def _shown(
         self, codes: Codes, rng: np.random.Generator, kept: pl.DataFrame | None = None
     ) -> pl.DataFrame:
-        """Turn codes into values; columns that are kept stay as they are."""
-        made = {
-            s.column.name: kept[s.column.name]
-            if kept is not None and s.column.name in self.keep
-            else s.decode(codes[:, place], rng)
-            for place, s in enumerate(self.supports_)
-        }
-        return pl.DataFrame(made).select(self.names_)
-
-    def emitted(self, schema: Schema) -> Schema:
-        """Give the schema of what is shown: no level and no bound but those of the support."""
-        return shown_schema(schema, [support.column_shown() for support in self.supports_])
+        return super()._shown(codes, rng, kept).select(self.names_)
 
     def state(self) -> State:
-        """Give supports, models and small tables."""
+        """Give codecs, models and small tables."""
         arrays: dict[str, NDArray[Any]] = {}
-        columns = []
-        for number, (support, model) in enumerate(zip(self.supports_, self.models_, strict=True)):
+        columns = self._saved_columns()
+        for number, model in enumerate(self.models_):
             kind = next((k for k, of in MODELS.items() if isinstance(model, of)), None)
-            columns.append(
-                {"name": support.column.name, "labels": list(support.labels), "model": kind}
-            )
-            parts = {f"support_{k}": v for k, v in support.arrays().items()}
-            parts |= model.arrays() if model is not None else {}
-            arrays |= {f"{number}_{name}": array for name, array in parts.items()}
+            columns[number]["model"] = kind
+            arrays |= self._saved_codec(number)
+            own = {} if model is None else model.arrays()
+            arrays |= {f"{number}_{name}": array for name, array in own.items()}
         if self.balance_ is not None:
             arrays |= {f"balance_{k}": v for k, v in self.balance_.arrays().items()}
         values = {"columns": columns, "names": list(self.names_), "notes": self.notes_}
         return State(values, arrays)
 
     def restore(self, state: State, schema: Schema) -> Self:
-        """Take supports, models and small tables."""
-        self.supports_, self.models_ = [], []
+        """Take codecs, models and small tables."""
+        self._restore_codecs(state, schema)
+        self.models_, sizes = [], self._sizes
         for number, entry in enumerate(state.values["columns"]):
-            before, own = [s.size for s in self.supports_], state.part(f"{number}_")
-            support = Support.of(schema[entry["name"]], entry["labels"], own.part("support_"))
-            kind = entry["model"]
-            model = None if kind is None else MODELS[kind].of(own, before, support.size)
-            self.supports_.append(support)
-            self.models_.append(model)
+            kind, own = entry["model"], state.part(f"{number}_")
+            self.models_.append(
+                None if kind is None else MODELS[kind].of(own, sizes[:number], sizes[number])
+            )
         self.names_ = texts(state.values["names"])
-        if sorted(self.names_) != sorted(s.column.name for s in self.supports_):
+        if sorted(self.names_) != sorted(codec.column.name for codec in self.codecs_):
             raise Damaged("the columns are not those that are named")
         small = state.part("balance_")
         if "tables" in small:
-            self.balance_ = Balance.of(small, [s.size for s in self.supports_])
+            self.balance_ = Balance.of(small, sizes)
         self.notes_ = list(texts(state.values["notes"]))
         return self

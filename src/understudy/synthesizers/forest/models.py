@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.codec import MOST_CODES
+from understudy.data.bins import equal_groups
+from understudy.data.codec import MOST_CODES, ColumnCodec
 from understudy.synthesizers.model_file import Damaged, State
 
 if TYPE_CHECKING:
@@ -27,10 +28,11 @@ GROWN_ON = 100_000
 BOOSTED_ON = 200_000
 INNER = 5
 ROUNDS = 600
+MOST_PREDICTORS, SCREENED_ROWS, BANDS = 40, 20_000, 16
 
 
 @dataclass(frozen=True)
-class Settings:
+class TreeSettings:
     """How trees are grown and filled."""
 
     trees: int = 20
@@ -40,7 +42,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Given:
+class Predictors:
     """The predictors of a column: where they stand, and in which order their codes are cut.
 
     ``ranks`` holds one line for each tree, the codes of all predictors one after the other.
@@ -49,6 +51,30 @@ class Given:
     places: tuple[int, ...]
     sizes: NDArray[np.int64]
     ranks: NDArray[np.uint16]
+
+    @classmethod
+    def ranked(
+        cls,
+        codecs: Sequence[ColumnCodec],
+        places: Sequence[int],
+        codes: Codes,
+        groups: NDArray[np.int64],
+        parts: Sequence[Rows],
+    ) -> Self:
+        """Order the levels of the columns at these places as each part of the rows tells."""
+        chosen = [(place, codecs[place].size + 1) for place in places]
+        lines = [
+            [
+                np.arange(size, dtype=np.uint16)
+                if codecs[place].column.is_numeric
+                else rank_levels(codes[rows, place], size, groups[rows])
+                for place, size in chosen
+            ]
+            for rows in parts
+        ]
+        empty = np.empty(0, np.uint16)
+        ranks = np.array([np.concatenate([empty, *line]) for line in lines], np.uint16)
+        return cls(tuple(places), np.array([size for _, size in chosen], np.int64), ranks)
 
     @property
     def starts(self) -> NDArray[np.int64]:
@@ -82,40 +108,13 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Predictors:
-    """The columns that may predict another: where they stand, their sizes, which have an order."""
-
-    places: tuple[int, ...]
-    sizes: NDArray[np.int64]
-    ordered: tuple[bool, ...]
-
-    def given(self, codes: Codes, groups: NDArray[np.int64], parts: Sequence[Rows]) -> Given:
-        """Order the levels of each predictor as each part of the rows tells."""
-        lines = [
-            [self._rank(j, codes[rows, place], groups[rows]) for j, place in enumerate(self.places)]
-            for rows in parts
-        ]
-        empty = np.empty(0, np.uint16)
-        ranks = np.array([np.concatenate([empty, *line]) for line in lines], np.uint16)
-        return Given(self.places, self.sizes, ranks)
-
-    def _rank(self, j: int, codes: Codes, groups: NDArray[np.int64]) -> NDArray[np.uint16]:
-        size = int(self.sizes[j])
-        return (
-            np.arange(size, dtype=np.uint16)
-            if self.ordered[j]
-            else rank_levels(codes, size, groups)
-        )
-
-
-@dataclass(frozen=True)
 class Trees:
     """Trees of one column, one after the other; a row is drawn from one of them.
 
     ``line`` says for each leaf in which line of ``cumulative`` its distribution is.
     """
 
-    given: Given
+    given: Predictors
     roots: NDArray[np.int64]
     feature: NDArray[np.int16]
     cut: NDArray[np.uint16]
@@ -144,7 +143,7 @@ class Trees:
     @classmethod
     def of(cls, state: State, before: Sequence[int], size: int) -> Self:
         """Take what was saved, of a column with so many codes; refuse trees that lead nowhere."""
-        given = Given.of(state, before)
+        given = Predictors.of(state, before)
         feature = state.array("feature", np.int16, (None,), -1, len(given.places) - 1)
         nodes = feature.shape
         cumulative = state.array("cumulative", np.float32, (None, size))
@@ -172,7 +171,7 @@ TREE_ARRAYS = ("roots", "feature", "cut", "left", "right", "line", "cumulative")
 class Odds:
     """Boosted log-odds of a column that shows two codes."""
 
-    given: Given
+    given: Predictors
     boosted: "Boosted"
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Codes:
@@ -197,7 +196,7 @@ class Odds:
         """Take what was saved, of a column with two codes."""
         from understudy.kernels.boosting import NODES, Boosted
 
-        given = Given.of(state, before)
+        given = Predictors.of(state, before)
         feature = state.array("feature", np.int16, (None, NODES), 0, len(given.places) - 1)
         boosted = Boosted(
             float(state.array("start", float, (1,))[0]),
@@ -211,6 +210,29 @@ class Odds:
 
 
 BOOSTED_ARRAYS = ("feature", "cut", "value")
+
+
+def strongest(codes: Codes, places: tuple[int, ...], groups: NDArray[np.int64]) -> tuple[int, ...]:
+    """Keep the columns that say most about a target, in their order; all where they are few."""
+    if len(places) <= MOST_PREDICTORS:
+        return places
+    some = slice(None, None, len(codes) // SCREENED_ROWS + 1)
+    told = [_information(codes[some, place], groups[some]) for place in places]
+    best = np.argsort(-np.array(told), kind="stable")[:MOST_PREDICTORS]
+    return tuple(places[i] for i in np.sort(best))
+
+
+def _information(codes: Codes, groups: NDArray[np.int64]) -> float:
+    """Give the mutual information of two columns in nats, less what chance would give."""
+    coarse = equal_groups(np.bincount(codes), BANDS)[codes]
+    many = int(groups.max()) + 1
+    table = np.bincount(coarse * many + groups, minlength=BANDS * many).reshape(BANDS, many)
+    table = table[table.sum(axis=1) > 0]
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    seen = table > 0
+    told = float((table[seen] * np.log(table[seen] / expected[seen])).sum())
+    free = (len(table) - 1) * ((table.sum(axis=0) > 0).sum() - 1)
+    return float((told - free / 2) / len(codes))
 
 
 def group_codes(counts: NDArray[np.int64], *, ordered: bool) -> NDArray[np.int64]:
@@ -244,10 +266,11 @@ def rank_levels(codes: Codes, size: int, groups: NDArray[np.int64]) -> NDArray[n
 
 def fit_trees(
     codes: Codes,
-    predictors: Predictors,
+    codecs: Sequence[ColumnCodec],
+    places: Sequence[int],
     target: Codes,
     group_of: NDArray[np.int64],
-    settings: Settings,
+    settings: TreeSettings,
     rng: np.random.Generator,
     workers: Executor,
 ) -> Trees:
@@ -266,7 +289,7 @@ def fit_trees(
         thirds = np.array_split(rng.permutation(len(target)), 3)
         parts += [(thirds[i], np.concatenate(thirds[:i] + thirds[i + 1 :])) for i in range(3)]
     parts = [(one[:GROWN_ON], others) for one, others in parts[: settings.trees]]
-    given = predictors.given(codes, groups, [one for one, _ in parts])
+    given = Predictors.ranked(codecs, places, codes, groups, [one for one, _ in parts])
 
     def make(number: int) -> Any:
         grown_on, filled_by = parts[number]
@@ -287,7 +310,7 @@ def fit_trees(
     return _stack(given, list(workers.map(make, range(len(parts)))))
 
 
-def _stack(given: Given, made: Sequence[tuple["Splits", Any, Any]]) -> Trees:
+def _stack(given: Predictors, made: Sequence[tuple["Splits", Any, Any]]) -> Trees:
     """Put trees one after the other."""
     trees, lines, shares = zip(*made, strict=True)
     nodes = np.cumsum([0, *(len(tree.feature) for tree in trees)])
@@ -311,13 +334,19 @@ def _stack(given: Given, made: Sequence[tuple["Splits", Any, Any]]) -> Trees:
     )
 
 
-def fit_odds(codes: Codes, predictors: Predictors, target: Codes, rng: np.random.Generator) -> Odds:
+def fit_odds(
+    codes: Codes,
+    codecs: Sequence[ColumnCodec],
+    places: Sequence[int],
+    target: Codes,
+    rng: np.random.Generator,
+) -> Odds:
     """Boost on four fifths until the last fifth is predicted best, then as long on all rows."""
     from understudy.kernels.boosting import boost
 
     rows, seed = rng.permutation(len(target))[:BOOSTED_ON], int(rng.integers(1 << 62))
     inner = len(rows) // INNER
-    given = predictors.given(codes, target.astype(np.int64), [rows[inner:]])
+    given = Predictors.ranked(codecs, places, codes, target.astype(np.int64), [rows[inner:]])
     seen, sizes, is_one = given.see(codes), given.sizes, target == 1
     tried = boost(seen, sizes, is_one, rows[inner:], rows[:inner], rounds=ROUNDS, seed=seed)
     rounds = len(tried.feature)

@@ -13,7 +13,7 @@ import polars as pl
 from understudy.data.schema import Schema, read
 from understudy.data.tables import whole_file
 from understudy.errors import UnderstudyError
-from understudy.synthesizers import SYNTHESIZERS, Synthesizer, synthesizer
+from understudy.synthesizers import SYNTHESIZERS, Synthesizer, abilities_of, synthesizer
 from understudy.workflows.assess import assess
 
 WARM_UP = 500
@@ -73,7 +73,7 @@ def _synthesizer(cell: dict[str, Any]) -> Synthesizer:
 
 
 def _is_foreign(cell: dict[str, Any]) -> bool:
-    return bool(getattr(SYNTHESIZERS[cell["method"]], "foreign", False))
+    return "program" in abilities_of(SYNTHESIZERS[cell["method"]])
 
 
 def warm_up(cell: dict[str, Any], train: pl.DataFrame, schema: Schema) -> None:

@@ -16,9 +16,9 @@ from understudy.measures import MEASURES
 from understudy.measures.utility.estimates import as_formulas
 from understudy.options import check_number
 from understudy.synthesizers import DEFAULT
-from understudy.synthesizers.base import warn
 from understudy.synthesizers.claims import claimed, refuse_typed_by_rows
 from understudy.synthesizers.generators import method_identity
+from understudy.synthesizers.synthesizer import warn
 from understudy.workflows import policy as policies
 from understudy.workflows.advisor import as_names
 from understudy.workflows.assessment import Assessment

@@ -21,9 +21,9 @@ from understudy.data.tables import (
 from understudy.judging.comparison import Progress, silent
 from understudy.measures import MEASURES
 from understudy.synthesizers import SYNTHESIZERS, load, synthesizer
-from understudy.synthesizers.base import Synthesizer, warn
 from understudy.synthesizers.claims import claimed
 from understudy.synthesizers.handover import Release, note_for, readme
+from understudy.synthesizers.synthesizer import Synthesizer, warn
 from understudy.workflows import policy as policies
 from understudy.workflows import verify as receipt
 from understudy.workflows.assess import assess
@@ -126,7 +126,7 @@ def synthesize(
     release = Release.of_rows(made, work.plan["rows"], train=train)
     release.write(work.synthetic, note=work.note, save=work.model)
     work.record.add(wanted)
-    for text in (*made.notes_, *getattr(made.method, "notes_", ())):
+    for text in made.notes:
         tell(text)
 
 
