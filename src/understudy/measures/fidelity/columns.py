@@ -207,7 +207,7 @@ def redrawn(comparison: Comparison, codec: Codec, times: int) -> list[Histograms
             comparison.progress("fidelity by column", number, times)
         return drawn
 
-    return comparison.once(("redrawn", id(codec), times), redraw)
+    return comparison.once(("redrawn", codec, times), redraw)
 
 
 def _parts(

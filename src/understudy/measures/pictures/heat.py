@@ -71,7 +71,9 @@ def heat(
 
 def axis_of(comparison: Comparison, codec: Codec, name: str) -> Axis:
     """Name the cells of a column, so that no rare value is printed."""
-    return comparison.once(("axis", id(codec), name), lambda: _axis(comparison, codec, codec[name]))
+    return comparison.once_for_real(
+        ("axis", codec, name), lambda: _axis(comparison, codec, codec[name])
+    )
 
 
 def _axis(comparison: Comparison, codec: Codec, coder: ColumnCodec) -> Axis:
