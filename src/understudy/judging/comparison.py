@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.data.cache import Cache
 from understudy.data.codec import UNSEEN, Codec, Codes, ColumnCodec
+from understudy.data.matrix import Matrix
 from understudy.data.schema import Schema, Values, near
 from understudy.data.source import Source, source_of
 from understudy.data.tables import Table
@@ -195,6 +196,10 @@ class Comparison:
     ) -> "HammingNeighbors":
         """Find the nearest rows of one table to each row of another."""
         return self.source(reference).nearest(self.source(queries).coded(codec), cap=cap)
+
+    def matrix(self, tables: Sequence[Which], target: str | None = None) -> Matrix[Which]:
+        """Turn tables into features for a model, by what they have together."""
+        return Matrix.of({which: self.source(which) for which in tables}, target)
 
     def rows(self, which: Which, limit: int | None = None, name: str = "rows") -> pl.DataFrame:
         """Give rows as plain values, drawn from the named stream where a limit is given."""
