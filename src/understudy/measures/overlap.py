@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.data.matrix import Floats, Marks
-from understudy.judging.findings import LEVEL
+from understudy.judging.findings import LEVEL, Z
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,12 @@ class Intervals:
         reach = np.full(np.shape(error), norm.ppf((1 + LEVEL) / 2))
         reach[finite] = t.ppf((1 + LEVEL) / 2, free[finite])
         return cls(estimate, error, reach * error)
+
+    @classmethod
+    def normal(cls, estimate: Floats, error: Floats) -> "Intervals":
+        """Put 1.96 errors on both sides of each estimate; the width is that of the rounded ends."""
+        half = Z * error
+        return cls(estimate, error, ((estimate + half) - (estimate - half)) / 2)
 
     def moved(self, by: Floats) -> "Intervals":
         """Move the intervals, all widths kept."""
@@ -66,7 +72,7 @@ def overlaps(real: Intervals, synthetic: Intervals) -> Floats:
     low, high = np.maximum(real.low, synthetic.low), np.minimum(real.high, synthetic.high)
     common = np.maximum(high - low, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares = [np.where(i.half > 0, common / (i.high - i.low), 1.0) for i in (real, synthetic)]
+        shares = [np.where(i.half > 0, common / (2 * i.half), 1.0) for i in (real, synthetic)]
     made: Floats = np.where(high >= low, (shares[0] + shares[1]) / 2, 0.0)
     return made
 

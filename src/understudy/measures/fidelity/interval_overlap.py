@@ -125,10 +125,8 @@ def _fresh(comparison: Comparison, found: dict[Which, Intervals]) -> Intervals:
     train, holdout = found["train"], found["holdout"]
     nearer = math.sqrt(comparison.size_ratio())
     narrower = math.sqrt(comparison.height("holdout") / comparison.height("synthetic"))
-    error = narrower * holdout.error
-    return Intervals(
-        train.estimate + nearer * (holdout.estimate - train.estimate), error, Z * error
-    )
+    moved = train.estimate + nearer * (holdout.estimate - train.estimate)
+    return Intervals.normal(moved, narrower * holdout.error)
 
 
 def _means(
@@ -295,7 +293,7 @@ def _estimate(source: Source, codec: Codec, wanted: Estimands) -> Intervals:
             counts[name] = source.counts([name], codec)
         centre[i] = counts[name][code] / source.height
         error[i] = _share_error(centre[i], source.height)
-    return Intervals(centre, error, Z * error)
+    return Intervals.normal(centre, error)
 
 
 def _share_error(part: float, rows: int) -> float:
@@ -310,4 +308,4 @@ def _rounded(comparison: Comparison, wanted: Estimands, real: Intervals) -> Inte
         if code != MEAN:
             centre[i] = share(centre[i] * rows, rows, real=True) or 0.0
             error[i] = _share_error(centre[i], rows)
-    return Intervals(centre, error, Z * error)
+    return Intervals.normal(centre, error)
