@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from understudy.data.schema import Column, Schema, near, same_level
 from understudy.data.tables import Condition, Table
 from understudy.data.tables.conditions import as_number
-from understudy.data.tables.grammar import ORDER, Joined, Node, Pair, Test, listed, shown, tests
+from understudy.data.tables.grammar import ORDER, Joined, Node, PairTest, Test, listed, shown, tests
 from understudy.errors import OptionError
 
 Kind = Literal["condition", "together", "unique"]
@@ -232,18 +232,18 @@ def _contradiction(texts: Iterable[str]) -> OptionError:
     )
 
 
-def _conjuncts(node: Node) -> Iterator[Test | Pair]:
+def _conjuncts(node: Node) -> Iterator[Test | PairTest]:
     """Give the comparisons that all have to hold."""
-    if isinstance(node, Test | Pair):
+    if isinstance(node, Test | PairTest):
         yield node
     elif isinstance(node, Joined) and node.word == "and":
         for part in node.parts:
             yield from _conjuncts(part)
 
 
-def _edges(test: Test | Pair, schema: Schema, why: str) -> Iterator[_Edge]:
+def _edges(test: Test | PairTest, schema: Schema, why: str) -> Iterator[_Edge]:
     left: tuple[str, object] = ("column", test.name)
-    if isinstance(test, Pair):
+    if isinstance(test, PairTest):
         right: tuple[str, object] = ("column", test.other)
     elif test.operator in (*ORDER, "==") and schema[test.name].kind != "category":
         number = as_number(schema[test.name], test.values[0])
