@@ -108,8 +108,7 @@ class MemorySource:
         joined = rows.join(
             own, on=rows.columns, how="left", nulls_equal=True, maintain_order="left"
         )
-        made: NDArray[np.int64] = joined[count].fill_null(0).cast(pl.Int64).to_numpy()
-        return made
+        return joined[count].fill_null(0).cast(pl.Int64).to_numpy()
 
     def nearest(self, queries: Coded, *, cap: int = 20) -> "HammingNeighbors":
         """Compare each query with every row."""
@@ -179,5 +178,4 @@ def _quantiles(
     present = numbers[~np.isnan(numbers)]
     if not len(present):
         return np.empty(0)
-    made: NDArray[np.float64] = np.quantile(present, probabilities, overwrite_input=True)
-    return made
+    return np.quantile(present, probabilities, overwrite_input=True)

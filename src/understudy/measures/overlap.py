@@ -73,8 +73,7 @@ def overlaps(real: Intervals, synthetic: Intervals) -> Floats:
     common = np.maximum(high - low, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = [np.where(i.half > 0, common / (2 * i.half), 1.0) for i in (real, synthetic)]
-    made: Floats = np.where(high >= low, (shares[0] + shares[1]) / 2, 0.0)
-    return made
+    return np.where(high >= low, (shares[0] + shares[1]) / 2, 0.0)
 
 
 def width_ratios(real: Intervals, synthetic: Intervals) -> Floats:

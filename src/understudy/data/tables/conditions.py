@@ -183,8 +183,7 @@ def _line(values: Values) -> NDArray[np.float64]:
         up = (values.labels == "inf").fill_null(False).to_numpy()
         return np.where(infinite, np.where(up, np.inf, -np.inf), values.numbers)
     parsed = values.labels.str.strip_chars().cast(pl.Float64, strict=False)
-    made: NDArray[np.float64] = parsed.fill_null(float("nan")).to_numpy()
-    return made
+    return parsed.fill_null(float("nan")).to_numpy()
 
 
 def _equal(values: Values, column: Column, wanted: Sequence[str]) -> Mask:
@@ -193,8 +192,7 @@ def _equal(values: Values, column: Column, wanted: Sequence[str]) -> Mask:
         return same.fill_null(False).to_numpy()
     words = values.labels.is_in(list(wanted)).fill_null(False).to_numpy()
     numbers = [n for n in (as_number(column, text) for text in wanted) if n is not None]
-    made: Mask = words | np.isin(values.numbers, numbers)
-    return made
+    return words | np.isin(values.numbers, numbers)
 
 
 def _same(labels: pl.Series, column: Column) -> pl.Series:

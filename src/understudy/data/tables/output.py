@@ -210,11 +210,10 @@ def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     ["'=cmd()", '-3', 'b']
     """
     texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
-    made = frame.with_columns(
+    return frame.with_columns(
         pl.when(pl.col(name).str.contains(FORMULA) & ~pl.col(name).str.contains(NUMBER))
         .then(pl.lit("'") + pl.col(name))
         .otherwise(pl.col(name))
         .alias(name)
         for name in texts
     )
-    return made

@@ -294,8 +294,7 @@ def _folds(units: Labels, folds: int, rng: np.random.Generator) -> Labels:
     before = np.cumsum(sizes[order]) - sizes[order]
     fold_of = np.empty(len(sizes), np.int64)
     fold_of[order] = before * folds // len(units)
-    made: Labels = fold_of[units]
-    return made
+    return fold_of[units]
 
 
 @dataclass(frozen=True)

@@ -133,8 +133,7 @@ def _ranks(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rank from 1 up; equal numbers share the mean of their ranks."""
     _, where, times = np.unique(numbers, return_inverse=True, return_counts=True)
     last = np.cumsum(times)
-    made: NDArray[np.float64] = (last - (times - 1) / 2)[where]
-    return made
+    return (last - (times - 1) / 2)[where]
 
 
 def _pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:

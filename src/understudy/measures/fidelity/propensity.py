@@ -294,8 +294,7 @@ def _independent(terms: Floats) -> NDArray[np.intp]:
     from scipy.linalg.lapack import dpstrf
 
     _, order, rank, _ = dpstrf(terms.T @ terms / len(terms), tol=DEPENDENT, lower=1)
-    chosen: NDArray[np.intp] = np.sort(order[:rank] - 1)
-    return chosen
+    return np.sort(order[:rank] - 1)
 
 
 def propensities(terms: Floats, label: Marks) -> Floats:

@@ -36,8 +36,7 @@ class Teachers:
 
     def rows(self, table: Which, most: int | None = None) -> Rows:
         """Give the rows of a table, or as many of them as asked, drawn at random."""
-        rows: Rows = self.chosen[table][np.sort(self.places[:most])]
-        return rows
+        return self.chosen[table][np.sort(self.places[:most])]
 
     def without(self, table: Which, group: int, most: int | None = None) -> Rows:
         """Leave out one of the groups of rows."""

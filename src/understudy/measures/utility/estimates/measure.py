@@ -419,8 +419,7 @@ def _wider(combined: Combined, v: Floats, k: float, n: float) -> Floats:
     """Say by how much the rule widens intervals; as the simple rule does where that is unknown."""
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = combined.variance / v.mean(axis=0)
-    made: Floats = np.sqrt(np.where(np.isfinite(factor), factor, k / n + 1 / len(v)))
-    return made
+    return np.sqrt(np.where(np.isfinite(factor), factor, k / n + 1 / len(v)))
 
 
 @dataclass(frozen=True)

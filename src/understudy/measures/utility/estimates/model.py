@@ -85,8 +85,7 @@ class Coding:
         known = texts.replace_strict(
             self.levels, range(len(self.levels)), default=other, return_dtype=pl.Int64
         )
-        made: NDArray[np.int64] = known.set(texts.is_null(), -1).to_numpy()
-        return made
+        return known.set(texts.is_null(), -1).to_numpy()
 
     def left_out(self, texts: pl.Series) -> int:
         """Count the rows that are left out for their level."""

@@ -98,8 +98,7 @@ def _over(a: Floats, b: Floats) -> Floats:
 
 
 def _squared(m: int, ratio: Floats) -> Floats:
-    made: Floats = (m - 1) * ratio**2
-    return made
+    return (m - 1) * ratio**2
 
 
 AUTO = "auto"
