@@ -76,9 +76,18 @@ class MemorySource:
 
     def coded(self, codec: Codec, *, scaled: bool = False) -> Coded:
         """Code the table, once for each codec."""
-        return self.table.once(
-            ("coded", codec, scaled), lambda: codec.encode(self.table, scaled=scaled)
-        )
+        coded = self.table.once(("coded", codec), lambda: codec.encode(self.table))
+        if not scaled:
+            return coded
+
+        def scale() -> Coded:
+            numeric = [coder for coder in codec.columns if coder.column.is_numeric]
+            numbers = np.empty((self.height, len(numeric)), np.float32, order="F")
+            for place, coder in enumerate(numeric):
+                numbers[:, place] = coder.scale(self.numbers(coder.column.name))
+            return dataclasses.replace(coded, numbers=numbers)
+
+        return self.table.once(("scaled", codec), scale)
 
     def pooled(self, other: "MemorySource") -> "_Pooled":
         """Give the rows of this and another table together."""

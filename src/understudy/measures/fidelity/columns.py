@@ -6,7 +6,8 @@ missing values and values never seen in training have cells of their own.
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,8 @@ from understudy.measures.fidelity import distances
 from understudy.measures.fidelity.distances import DISTANCES, Distance, Histogram
 
 Histograms = dict[Which, list[Histogram]]
+Means = tuple[float, float | None]  # of the synthetic table, and of the holdout
+T = TypeVar("T")
 BOX = ("of", "smallest", "lower quartile", "median", "upper quartile", "largest")
 NO_HOLDOUT = (
     "No holdout was given, so there is no reference: what fresh real rows would get is not known."
@@ -125,7 +128,7 @@ def _compare(
     histograms = _counted(comparison, codec)
     measure, scale = DISTANCES[distance], _scale(comparison, distance)
 
-    def means(counts: Histograms) -> tuple[float, float | None]:
+    def means(counts: Histograms) -> Means:
         value, fresh = _means(counts, measure, measure)
         return value, None if fresh is None else scale * fresh
 
@@ -186,7 +189,7 @@ def _scale(comparison: Comparison, distance: str) -> float:
     return ratio if distance == "relative_entropy" else math.sqrt(ratio)
 
 
-def _means(histograms: Histograms, own: Distance, fresh: Distance) -> tuple[float, float | None]:
+def _means(histograms: Histograms, own: Distance, fresh: Distance) -> Means:
     """Give the mean over columns of what synthetic and what the holdout is from training."""
     train = histograms["train"]
     value = np.mean([own(p, q) for p, q in zip(train, histograms["synthetic"], strict=True)])
@@ -197,24 +200,31 @@ def _means(histograms: Histograms, own: Distance, fresh: Distance) -> tuple[floa
 
 
 def _redraw(
-    comparison: Comparison,
-    codec: Codec,
-    times: int,
-    means: Callable[[Histograms], tuple[float, float | None]],
+    comparison: Comparison, codec: Codec, times: int, means: Callable[[Histograms], Means]
 ) -> NDArray[np.float64]:
-    """Give the difference to the reference when all rows are drawn again, time after time."""
+    drawn = comparison.once(
+        ("redrawn", codec, times),
+        lambda: list(
+            redrawn(comparison, times, "fidelity by column", lambda c: _counted(c, codec))
+        ),
+    )
+    return beyond_reference(map(means, drawn))
+
+
+def redrawn(
+    comparison: Comparison, times: int, label: str, statistic: Callable[[Comparison], T]
+) -> Iterator[T]:
+    """Work out a statistic of all tables with their rows drawn again, time after time."""
     if times < 2:
         raise OptionError(f"resamples = {times}", hint="use at least 2")
+    for number, again in enumerate(comparison.resamples(times), start=1):
+        yield statistic(again)
+        comparison.progress(label, number, times)
 
-    def redraw() -> list[Histograms]:
-        drawn = []
-        for number, again in enumerate(comparison.resamples(times), start=1):
-            drawn.append(_counted(again, codec))
-            comparison.progress("fidelity by column", number, times)
-        return drawn
 
-    both = [means(one) for one in comparison.once(("redrawn", codec, times), redraw)]
-    return np.array([value - (reference or 0.0) for value, reference in both])
+def beyond_reference(means: Iterable[Means]) -> NDArray[np.float64]:
+    """Give the differences of values to their references, or the values where there are none."""
+    return np.array([value - (reference or 0.0) for value, reference in means])
 
 
 def _pair_distances(
@@ -272,7 +282,7 @@ def normalized_kl(
     histograms = _counted(comparison, codec)
     ratio = comparison.size_ratio() if comparison.has_holdout else 1.0
 
-    def means(counts: Histograms) -> tuple[float, float | None]:
+    def means(counts: Histograms) -> Means:
         return _means(
             counts,
             lambda p, q: normalized(divergence(p, q)),

@@ -16,7 +16,6 @@ import numpy as np
 from understudy.data.codec import FIRST, MISSING, Codec
 from understudy.data.matrix import Floats
 from understudy.data.source import Source
-from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import (
     LEVEL,
@@ -28,7 +27,7 @@ from understudy.judging.findings import (
     around,
     described,
 )
-from understudy.measures.fidelity.columns import NO_HOLDOUT
+from understudy.measures.fidelity.columns import NO_HOLDOUT, Means, beyond_reference, redrawn
 from understudy.measures.overlap import Intervals, overlaps, standardised, width_ratios
 from understudy.measures.pictures.rule import K, few_dominate, share
 
@@ -77,23 +76,21 @@ class Estimands:
 @described(CARD)
 def interval_overlap(comparison: Comparison, *, resamples: int = 100) -> Finding:
     """Mean overlap of the intervals of means and shares."""
-    if resamples < 2:
-        raise OptionError(f"resamples = {resamples}", hint="use at least 2")
     codec = comparison.codec(bins=1, levels=None)
     wanted, left_out = _estimands(comparison, codec)
     if not len(wanted):
         return CARD.not_applicable(
             "No column has an estimate that at least 5 training records bear and that varies."
         )
-    found = {t: _estimate(comparison.source(t), codec, wanted) for t in comparison.tables}
+
+    def estimate(tables: Comparison) -> dict[Which, Intervals]:
+        return {t: _estimate(tables.source(t), codec, wanted) for t in comparison.tables}
+
+    found = estimate(comparison)
     value, reference = _means(comparison, wanted, found)
-    differences = []
-    for number, again in enumerate(comparison.resamples(resamples), start=1):
-        drawn = {t: _estimate(again.source(t), codec, wanted) for t in comparison.tables}
-        near, fresh = _means(comparison, wanted, drawn)
-        differences.append(near - (fresh or 0.0))
-        comparison.progress(f"{CARD.name}: interval", number, resamples)
-    draws = np.array(differences)
+    label = f"{CARD.name}: interval"
+    drawn = redrawn(comparison, resamples, label, estimate)
+    draws = beyond_reference(_means(comparison, wanted, one) for one in drawn)
     spread = float(draws.std(ddof=1))
     p_value = _p_value(found, value, reference, spread)
     parts, table, capped = _parts(comparison, wanted, found)
@@ -129,9 +126,7 @@ def _fresh(comparison: Comparison, found: dict[Which, Intervals]) -> Intervals:
     return Intervals.normal(moved, narrower * holdout.error)
 
 
-def _means(
-    comparison: Comparison, wanted: Estimands, found: dict[Which, Intervals]
-) -> tuple[float, float | None]:
+def _means(comparison: Comparison, wanted: Estimands, found: dict[Which, Intervals]) -> Means:
     """Give the mean overlap of training with synthetic, and with the holdout."""
 
     def mean(other: Intervals) -> float:

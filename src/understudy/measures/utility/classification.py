@@ -26,7 +26,7 @@ from understudy.judging.findings import (
     around,
     described,
 )
-from understudy.measures.boosting import auc, boosted, one_by_one
+from understudy.measures.boosting import auc, boosted, one_by_one, rank_correlation
 from understudy.measures.utility.training import (
     GROUPS,
     TEACHERS,
@@ -403,16 +403,9 @@ def same_ranks(first: Mapping[str, float], second: Mapping[str, float]) -> float
     >>> same_ranks({"a": 3.0, "b": 2.0, "c": 1.0}, {"a": 9.0, "b": 8.0, "c": 7.0})
     1.0
     """
-    from scipy.stats import rankdata
-
     if len(first) < FEWEST_COLUMNS:
         return None
-    ranks = [rankdata([one[name] for name in first]) for one in (first, second)]
-    if np.array_equal(ranks[0], ranks[1]):
-        return 1.0
-    if not (ranks[0].std() and ranks[1].std()):
-        return None
-    return float(np.corrcoef(*ranks)[0, 1])
+    return rank_correlation(list(first.values()), [second[name] for name in first])
 
 
 def _agreement(
