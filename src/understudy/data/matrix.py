@@ -9,7 +9,8 @@ gaps get features in one of these forms:
 - ``places``: the place of a value among the distinct ones of its column.
 """
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -33,9 +34,8 @@ FEWEST_MARKED = 10
 class Matrix(Generic[Name]):
     """Tables as numbers: one array a table, and of which column each feature is.
 
-    Rows stand in an order that depends on their values only, and features in the order of the
-    columns' names, so that no result depends on how a table was sorted. The classes of a target
-    are numbered in the order of their names, and -1 stands for a missing one.
+    Features stand in the order of the columns' names. The classes of a target are numbered in the
+    order of their names, and -1 stands for a missing one.
     """
 
     columns: tuple[str, ...]
@@ -45,12 +45,17 @@ class Matrix(Generic[Name]):
     classes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, sources: Mapping[Name, Source], target: str | None = None) -> "Matrix[Name]":
-        """Turn tables into features, by what they have together.
+    def of(
+        cls,
+        sources: Mapping[Name, Source],
+        names: Iterable[str] | None = None,
+        target: str | None = None,
+    ) -> "Matrix[Name]":
+        """Turn tables, or some of their columns, into features, by what they have together.
 
         The levels of a category are numbered, the most frequent first: it is a category up to 254
         levels, an ordered number beyond. A column of numbers with words in it has a second
-        feature: which word. A column that is the same in every row has none.
+        feature: which word. A column that is the same in every row has none, nor has the target.
 
         Examples
         --------
@@ -59,17 +64,17 @@ class Matrix(Generic[Name]):
         >>> frame = pl.DataFrame({"age": [44.0, 31.5], "sex": ["m", "f"], "at": ["x", "x"]})
         >>> made = Matrix.of({"train": source_of(Table.of(frame))})
         >>> made.columns, made.tables["train"].tolist()
-        (('age', 'sex'), [[31.5, 0.0], [44.0, 1.0]])
+        (('age', 'sex'), [[44.0, 1.0], [31.5, 0.0]])
+        >>> made.in_order().tables["train"].tolist()
+        [[31.5, 0.0], [44.0, 1.0]]
         """
         tables = list(sources.values())
-        texts = [source.rows() for source in tables]
+        schema, texts = tables[0].schema, [source.rows() for source in tables]
         ends = np.cumsum([source.height for source in tables])
         features: list[tuple[str, Floats, bool]] = []
-        for name in sorted(tables[0].schema.modelled):
-            if name == target:
-                continue
+        for name in sorted(set(schema.modelled if names is None else names) - {target}):
             column = pl.concat([text[name] for text in texts])
-            if tables[0].schema[name].is_numeric:
+            if schema[name].is_numeric:
                 numbers = np.concatenate([source.numbers(name) for source in tables])
                 features.append((name, numbers, False))
                 column = column.set(pl.Series(~np.isnan(numbers)), None)
@@ -84,18 +89,21 @@ class Matrix(Generic[Name]):
         classes: tuple[str, ...] = ()
         if target is not None:
             classes, labels = _classes(pl.concat([text[target] for text in texts]))
-        sorted_tables, sorted_targets = {}, {}
-        for name, rows, label in zip(
-            sources, np.split(matrix, ends[:-1]), np.split(labels, ends[:-1]), strict=True
-        ):
-            order = in_order(rows, label)
-            sorted_tables[name], sorted_targets[name] = rows[order], label[order]
         return cls(
             tuple(name for name, _, _ in features),
             np.array([category for _, _, category in features], bool),
-            sorted_tables,
-            sorted_targets,
+            dict(zip(sources, np.split(matrix, ends[:-1]), strict=True)),
+            dict(zip(sources, np.split(labels, ends[:-1]), strict=True)),
             classes,
+        )
+
+    def in_order(self) -> "Matrix[Name]":
+        """Order rows by their values, so that no result depends on how a table was sorted."""
+        order = {name: in_order(rows, self.targets[name]) for name, rows in self.tables.items()}
+        return dataclasses.replace(
+            self,
+            tables={name: rows[order[name]] for name, rows in self.tables.items()},
+            targets={name: labels[order[name]] for name, labels in self.targets.items()},
         )
 
     def draw(self, table: Name, rows: int, rng: np.random.Generator) -> Floats:

@@ -198,8 +198,9 @@ class Comparison:
         return self.source(reference).nearest(self.source(queries).coded(codec), cap=cap)
 
     def matrix(self, tables: Sequence[Which], target: str | None = None) -> Matrix[Which]:
-        """Turn tables into features for a model, by what they have together."""
-        return Matrix.of({which: self.source(which) for which in tables}, target)
+        """Turn tables into features for a model, by what they have together; rows by value."""
+        sources = {which: self.source(which) for which in tables}
+        return Matrix.of(sources, target=target).in_order()
 
     def rows(self, which: Which, limit: int | None = None, name: str = "rows") -> pl.DataFrame:
         """Give rows as plain values, drawn from the named stream where a limit is given."""

@@ -105,10 +105,11 @@ class Table:
 
         return self.once(("numbers", name), parse)
 
-    @cached_property
+    @property
     def plain(self) -> pl.DataFrame:
         """The modelled columns as text, equal for equal values in whatever storage."""
-        return pl.DataFrame({name: self._plain(name) for name in self.schema.modelled})
+        names = self.schema.modelled
+        return self.once("plain", lambda: pl.DataFrame({n: self._plain(n) for n in names}))
 
     def _plain(self, name: str) -> pl.Series:
         column, series = self.schema[name], self.frame[name]
