@@ -85,7 +85,7 @@ class Area:
 
 
 @dataclass(frozen=True)
-class Played:
+class DetectionResult:
     """How a game went: the area by boosting, what columns and pairs were worth, other models."""
 
     value: float
@@ -148,14 +148,14 @@ def _cap(size: int, rows: int) -> str:
     return " and the option rows" if size == rows else ""
 
 
-def _p_value(game: Played) -> float:
+def _p_value(game: DetectionResult) -> float:
     """Test whether the area is above one half."""
     if game.error == 0:
         return 1.0 if game.value <= 0.5 else 0.0
     return math.erfc((game.value - 0.5) / game.error / math.sqrt(2)) / 2
 
 
-def _parts(game: Played, real: Played | None) -> tuple[Part, ...]:
+def _parts(game: DetectionResult, real: DetectionResult | None) -> tuple[Part, ...]:
     """List columns, then pairs, then the other models."""
     columns = [
         Part(name, loss) for name, loss in sorted(game.lost.items(), key=lambda i: (-i[1], i))
@@ -181,7 +181,7 @@ def play(
     folds: int,
     iterations: int,
     shuffle: bool = False,
-) -> Played:
+) -> DetectionResult:
     """Let models tell a table from the holdout, cross-fitted, at this number of rows each.
 
     Both games draw from the same streams: a copy of training gets the reference exactly.
@@ -232,7 +232,7 @@ def play(
             found[name].append(loss)
     lost = {name: float(np.mean(values)) if values else 0.0 for name, values in found.items()}
     if not judges:
-        return Played(0.5, 0.0, lost, by_row)
+        return DetectionResult(0.5, 0.0, lost, by_row)
     areas = {
         name: _area(own, is_player, np.where(used, fold, -1), units) for name, own in scores.items()
     }
@@ -246,7 +246,7 @@ def play(
     together = over_folds(
         list(one_by_one(pairs, looks, comparison.progress, f"{CARD.name}: pairs of columns"))
     )
-    return Played(whole.value, whole.error, lost, by_row, areas, together)
+    return DetectionResult(whole.value, whole.error, lost, by_row, areas, together)
 
 
 def _area(scores: Floats, is_player: Marks, fold: Labels, units: Labels) -> Area:
