@@ -67,7 +67,7 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Told:
+class PropensityFits:
     """Both models, the degrees of freedom of the first, and the share of rows of the player."""
 
     logistic: Fitted
@@ -122,7 +122,7 @@ def propensity(
     )
 
 
-def _p_value(told: Told) -> float:
+def _p_value(told: PropensityFits) -> float:
     from scipy.stats import chi2
 
     return float(chi2.sf(told.freedom * told.logistic.ratio, told.freedom))
@@ -135,7 +135,7 @@ def judge(
     size: int,
     terms: int,
     shuffles: int,
-) -> Told | None:
+) -> PropensityFits | None:
     """Fit both models to training and a table together; none where there is nothing to fit."""
     made = comparison.matrix(("train", player))
     matrix, is_player = mixed(
@@ -161,7 +161,7 @@ def judge(
     grown, _ = next(trees)
     null = [error for _, error in trees]
     tree = fitted(grown, is_player, float(np.mean(null)))
-    return Told(logistic, tree, freedom, share)
+    return PropensityFits(logistic, tree, freedom, share)
 
 
 def _stream(comparison: Comparison, *names: str) -> np.random.Generator:
@@ -219,7 +219,7 @@ def tree_scores(matrix: Floats, is_player: Marks, made: Matrix[Which]) -> Floats
     return scores
 
 
-def _parts(told: Told, fresh: Told | None) -> list[Part]:
+def _parts(told: PropensityFits, fresh: PropensityFits | None) -> list[Part]:
     logistic, other = (fresh.logistic, fresh.tree) if fresh else (None, None)
     own = told.tree
     parts = _of_model("logistic model", told.logistic, logistic, 1 - told.share)
