@@ -18,9 +18,8 @@ import numpy as np
 import polars as pl
 
 from understudy.judging.comparison import stream
-from understudy.measures.utility.estimates.agreement import Intervals
-from understudy.measures.utility.estimates.design import Rows
-from understudy.measures.utility.estimates.fitting import fit, together
+from understudy.measures.overlap import Intervals
+from understudy.measures.utility.estimates.model import ModelRows, fit, together
 from understudy.measures.utility.estimates.rules import RULES
 from understudy.synthesizers import synthesizer
 from understudy.synthesizers.partial import Replacement
@@ -98,12 +97,12 @@ def made(case: Case, train: pl.DataFrame, seed: int) -> list[pl.DataFrame]:
     return tables
 
 
-def rows_of(frame: pl.DataFrame, response: str) -> Rows:
+def rows_of(frame: pl.DataFrame, response: str) -> ModelRows:
     """Give the design that every table has."""
     g, values = (frame["g"] == "b").to_numpy(), frame[response]
     y = (values == "yes").to_numpy() if response == "z" else values.to_numpy()
     x = frame["x"].to_numpy()
-    return Rows(y.astype(float), np.column_stack([np.ones(len(x)), x, g]).astype(float), 0)
+    return ModelRows(y.astype(float), np.column_stack([np.ones(len(x)), x, g]).astype(float), 0)
 
 
 def covered(

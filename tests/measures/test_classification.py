@@ -5,10 +5,14 @@ import polars as pl
 import pytest
 
 from understudy.judging.comparison import compare_tables
-from understudy.measures.utility.class_scores import score
-from understudy.measures.utility.classification import classification
-from understudy.measures.utility.sameness import agreement, by_chance, same_ranks
-from understudy.measures.utility.teachers import too_few
+from understudy.measures.utility.classification import (
+    agreement,
+    by_chance,
+    classification,
+    same_ranks,
+    score,
+)
+from understudy.measures.utility.training import too_few
 
 
 def table(rows: int, seed: int, classes: int = 2) -> pl.DataFrame:

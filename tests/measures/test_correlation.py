@@ -12,8 +12,7 @@ from people import people
 from understudy.data.schema import Column, Schema
 from understudy.judging.comparison import compare_tables
 from understudy.judging.findings import Finding
-from understudy.measures.fidelity.associations import associations, rows_of
-from understudy.measures.fidelity.correlation import apart, correlation
+from understudy.measures.fidelity.correlation import apart, associations, correlation, rows_of
 
 NAN = float("nan")
 

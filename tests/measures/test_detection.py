@@ -6,14 +6,14 @@ import pytest
 
 import understudy as us
 from people import people
+from understudy.data.matrix import groups
 from understudy.judging.comparison import compare_tables
 from understudy.measures.boosting import auc
-from understudy.measures.features import features, groups
-from understudy.measures.fidelity.detection import detection
-from understudy.measures.fidelity.giveaways import (
+from understudy.measures.fidelity.detection import (
     Interplay,
     Judge,
     alone,
+    detection,
     excesses,
     in_words,
     over_folds,
@@ -205,7 +205,7 @@ def test_features():
         (us.Column("n", "number"), us.Column("c", "category"), us.Column("k", "constant"))
     )
     comparison = compare_tables(table, table, table, schema=schema)
-    made = features(comparison, ("synthetic", "holdout"))
+    made = comparison.matrix(("synthetic", "holdout"))
     assert made.columns == ("c", "n", "n")
     assert made.is_category.tolist() == [True, False, True]
     rows = made.tables["synthetic"]

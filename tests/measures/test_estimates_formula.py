@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from understudy.errors import OptionError
 from understudy.judging.comparison import compare_tables
-from understudy.measures.utility.estimates.design import Design, Impossible, design
 from understudy.measures.utility.estimates.formula import (
     FUNCTIONS,
     Factor,
@@ -16,6 +15,7 @@ from understudy.measures.utility.estimates.formula import (
     as_formulas,
     check_formulas,
 )
+from understudy.measures.utility.estimates.model import Design, Impossible, design
 
 
 @pytest.mark.parametrize(

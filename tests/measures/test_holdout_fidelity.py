@@ -49,7 +49,7 @@ def small() -> Comparison:
 @pytest.mark.parametrize("generator", ADULT)
 def test_adult_equals_figure_7(generator, adult, real_data):
     made = compare_tables(*(real_data(f"adult_{role}") for role in ("trn", generator)))
-    comparison = dataclasses.replace(adult, synthetic=made.synthetic, _kept={})
+    comparison = dataclasses.replace(adult, synthetic=made.synthetic)
     for ways, measure in MEASURES.items():
         found = measure(comparison, **QUICK)
         assert round(100 * found.value, 1) == ADULT[generator][ways]

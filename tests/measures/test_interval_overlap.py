@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 import understudy as us
+from intervals import overlap
 from people import people
 from understudy.judging.comparison import compare_tables
 from understudy.judging.findings import Finding, Z
 from understudy.measures.fidelity.interval_overlap import interval_overlap
-from understudy.measures.overlap import overlap
 
 NAME = "fidelity.interval_overlap"
 

@@ -9,8 +9,7 @@ from scipy import stats
 
 from people import people
 from understudy.judging.comparison import compare_tables
-from understudy.measures.fidelity.columns import relative_entropy
-from understudy.measures.fidelity.normalized_kl import divergence, normalized_kl
+from understudy.measures.fidelity.columns import divergence, normalized_kl, relative_entropy
 
 
 def levels(**times: int) -> pl.DataFrame:

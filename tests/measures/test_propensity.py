@@ -6,11 +6,16 @@ import pytest
 from scipy import stats
 
 from people import people
+from understudy.data.matrix import Matrix
 from understudy.judging.comparison import compare_tables
 from understudy.judging.findings import Finding
-from understudy.measures.features import Features, features
-from understudy.measures.fidelity.logistic import design, propensities
-from understudy.measures.fidelity.propensity import fitted, propensity, tree_scores
+from understudy.measures.fidelity.propensity import (
+    design,
+    fitted,
+    propensities,
+    propensity,
+    tree_scores,
+)
 
 NAME = "fidelity.propensity"
 
@@ -126,10 +131,10 @@ def test_terms_are_chosen_blind_to_the_label_and_capped():
 def test_a_tree_gives_each_leaf_its_share():
     """A column of two values: shares 30/40 and 10/40 by hand."""
     table = pl.DataFrame({"g": ["u"] * 40 + ["v"] * 40, "x": range(80)})
-    made = features(compare_tables(table, table), ("train",))
+    made = compare_tables(table, table).matrix(("train",))
     matrix = np.repeat([[0.0], [1.0]], 40, axis=0)
     label = np.array([True] * 30 + [False] * 10 + [True] * 10 + [False] * 30)
-    only = Features(("g",), np.array([True]), made.tables, made.targets)
+    only = Matrix(("g",), np.array([True]), made.tables, made.targets)
     scores = tree_scores(matrix, label, only)
     np.testing.assert_allclose(scores, np.repeat([0.75, 0.25], 40), atol=1e-6)
 

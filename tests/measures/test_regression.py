@@ -9,14 +9,14 @@ from threadpoolctl import threadpool_limits
 
 import understudy as us
 from people import people
+from understudy.data.matrix import one_hot
 from understudy.errors import DataError, OptionError
 from understudy.jobs.threads import one_thread
 from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
-from understudy.measures.utility.learners import OWN, Sheet, design, learn, learners
-from understudy.measures.utility.regression import regression
-from understudy.measures.utility.scores import SCORES, score
+from understudy.measures.utility.regression import SCORES, regression, score
 from understudy.measures.utility.splits import corrected_half
+from understudy.measures.utility.training import OWN, learn, learners
 from understudy.workflows.running import run
 
 QUICK = {"models": "linear,boosting", "iterations": 20}
@@ -87,7 +87,7 @@ def test_the_corrected_interval_by_hand():
 
 def test_the_scaler_is_fitted_on_training_only():
     rows = np.array([[1.0, 0.0], [3.0, 1.0], [np.nan, np.nan], [2.0, 0.0]])
-    given, asked = design(rows, np.array([[4.0, 5.0], [np.nan, 1.0]]), np.array([False, True]))
+    given, asked = one_hot(rows, np.array([[4.0, 5.0], [np.nan, 1.0]]), np.array([False, True]))
     step = 1 / np.std([1, 3, 2])
     np.testing.assert_allclose(given[:, 0], [-step, step, 0, 0])
     np.testing.assert_allclose(given[:, 1], [0, 0, 1, 0])
@@ -100,10 +100,10 @@ def test_every_model_learns_and_the_unit_does_not_matter(name):
     rows, tests = rng.standard_normal((300, 2)), rng.standard_normal((100, 2))
     truth = rows @ [1.0, 2.0]
     learner = learners(name)[0]
-    sheet = Sheet(rows, np.zeros(2, bool))
     with threadpool_limits(1):
         guesses = [
-            learn(learner, sheet, unit * truth, tests, iterations=100)[0] for unit in (1.0, 1000.0)
+            learn(learner, rows, unit * truth, tests, np.zeros(2, bool), iterations=100)[0]
+            for unit in (1.0, 1000.0)
         ]
     assert score("R²", tests @ [1.0, 2.0], guesses[0])[0] > 0.9
     np.testing.assert_allclose(guesses[1] / 1000, guesses[0], rtol=1e-6, atol=1e-6)

@@ -6,14 +6,15 @@ import hmac
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.cache import Cache
 from understudy.data.codec import Codec, Coded
-from understudy.data.schema import Schema, labels, near, same_level
+from understudy.data.schema import Schema, labels, near
 from understudy.data.source import Moments
 from understudy.data.tables import Condition, Table, free_name
 from understudy.errors import DataError
@@ -22,13 +23,16 @@ if TYPE_CHECKING:
     from understudy.kernels.neighbors import HammingNeighbors
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MemorySource:
-    """A table in memory; weights say how often each row counts (in a resample)."""
+    """A table in memory; weights say how often each row counts (in a resample).
+
+    What does not depend on weights is kept with the table.
+    """
 
     table: Table
     weights: NDArray[np.float64] | None = None
-    _kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    once: Cache = field(default_factory=Cache, init=False, repr=False)
 
     @property
     def schema(self) -> Schema:
@@ -46,19 +50,18 @@ class MemorySource:
 
     def levels(self, name: str) -> Mapping[str, int]:
         """Count the levels of a column."""
-        if ("levels", name) not in self._kept:
+
+        def count() -> dict[str, int]:
             found = self.table.values(name).labels.drop_nulls().alias("level").value_counts()
-            self._kept["levels", name] = dict(sorted(found.iter_rows()))
-        made: Mapping[str, int] = self._kept["levels", name]
-        return made
+            return dict(sorted(found.iter_rows()))
+
+        return self.table.once(("levels", name), count)
 
     def moments(self, name: str) -> Moments | None:
         """Give the moments of a column's numbers; a category has them if its levels are numbers."""
-        if ("present", name) not in self._kept:
-            numbers = self.numbers(name)
-            rows = np.flatnonzero(~np.isnan(numbers))
-            self._kept["present", name] = rows, numbers[rows]
-        rows, numbers = self._kept["present", name]
+        every = self.numbers(name)
+        rows = self.table.once(("present", name), lambda: np.flatnonzero(~np.isnan(every)))
+        numbers = every[rows]
         weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
         count = float(weights.sum())
         if count == 0:
@@ -69,20 +72,22 @@ class MemorySource:
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Give a column's numbers, nan where there is none."""
-        values = self.table.values(name)
-        if values.numbers is not None:
-            return values.numbers
-        parsed = values.labels.str.strip_chars().cast(pl.Float64, strict=False)
-        made: NDArray[np.float64] = parsed.fill_null(float("nan")).to_numpy()
-        return np.where(np.isfinite(made), made, np.nan)
+        return self.table.numbers(name)
 
     def coded(self, codec: Codec, *, scaled: bool = False) -> Coded:
         """Code the table, once for each codec."""
-        key = ("coded", codec, scaled)
-        if key not in self._kept:
-            self._kept[key] = codec.encode(self.table, scaled=scaled)
-        made: Coded = self._kept[key]
-        return made
+        coded = self.table.once(("coded", codec), lambda: codec.encode(self.table))
+        if not scaled:
+            return coded
+
+        def scale() -> Coded:
+            numeric = [coder for coder in codec.columns if coder.column.is_numeric]
+            numbers = np.empty((self.height, len(numeric)), np.float32, order="F")
+            for place, coder in enumerate(numeric):
+                numbers[:, place] = coder.scale(self.numbers(coder.column.name))
+            return dataclasses.replace(coded, numbers=numbers)
+
+        return self.table.once(("scaled", codec), scale)
 
     def pooled(self, other: "MemorySource") -> "_Pooled":
         """Give the rows of this and another table together."""
@@ -107,15 +112,12 @@ class MemorySource:
 
     def copies(self, rows: pl.DataFrame) -> NDArray[np.int64]:
         """Count the rows equal to each of those given."""
-        if "rows" not in self._kept:
-            self._kept["rows"] = self.rows()
         count = free_name("copies", rows.columns)
-        own = self._kept["rows"].group_by(rows.columns).len(count)
+        own = self.table.plain.group_by(rows.columns).len(count)
         joined = rows.join(
             own, on=rows.columns, how="left", nulls_equal=True, maintain_order="left"
         )
-        made: NDArray[np.int64] = joined[count].fill_null(0).cast(pl.Int64).to_numpy()
-        return made
+        return joined[count].fill_null(0).cast(pl.Int64).to_numpy()
 
     def nearest(self, queries: Coded, *, cap: int = 20) -> "HammingNeighbors":
         """Compare each query with every row."""
@@ -127,7 +129,7 @@ class MemorySource:
         self, limit: int | None = None, stream: np.random.Generator | None = None
     ) -> pl.DataFrame:
         """Give rows as plain values: one text or number for one value, however it is stored."""
-        frame = pl.DataFrame({name: _plain(self.table, name) for name in self.schema.modelled})
+        frame = self.table.plain
         if limit is None or limit >= frame.height:
             return frame
         if stream is None:
@@ -138,7 +140,7 @@ class MemorySource:
         """Draw rows with replacement, kept as a weight for each row."""
         drawn = stream.integers(0, self.height, self.height)
         weights = np.bincount(drawn, minlength=self.height).astype(float)
-        return MemorySource(self.table, weights, self._kept)
+        return MemorySource(self.table, weights)
 
     def meets(self, condition: Condition) -> NDArray[np.bool_]:
         """Say for each row whether it meets a condition."""
@@ -185,18 +187,4 @@ def _quantiles(
     present = numbers[~np.isnan(numbers)]
     if not len(present):
         return np.empty(0)
-    made: NDArray[np.float64] = np.quantile(present, probabilities, overwrite_input=True)
-    return made
-
-
-def _plain(table: Table, name: str) -> pl.Series:
-    """Write the values of a column so that equal ones are equal in any storage."""
-    column = table.schema[name]
-    series = table.frame[name]
-    if column.is_numeric and series.dtype.is_integer():
-        return series.cast(pl.String)
-    values = table.values(name)
-    if values.numbers is None:
-        return same_level(values.labels, column.levels).alias(name)
-    text = labels(pl.Series(values.numbers, nan_to_null=True))
-    return pl.select(pl.coalesce(text, values.labels)).to_series().alias(name)
+    return np.quantile(present, probabilities, overwrite_input=True)

@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.cache import Cache
 from understudy.data.codec import Codec, Coded, Counted
 from understudy.data.schema import Schema
-from understudy.data.tables import Condition
+from understudy.data.tables import Condition, Table
 
 if TYPE_CHECKING:
     from understudy.kernels.neighbors import HammingNeighbors
@@ -27,6 +28,14 @@ class Moments:
 
 class Source(Protocol):
     """Can be counted. Rows have no order that anything depends on."""
+
+    @property
+    def once(self) -> Cache:
+        """Work on this source that is done once."""
+
+    @property
+    def table(self) -> Table:
+        """All rows in memory, to fit a generator to."""
 
     @property
     def schema(self) -> Schema:
@@ -82,3 +91,22 @@ class Source(Protocol):
 
     def digest(self, key: bytes) -> str:
         """A keyed hash of the values."""
+
+
+def source_of(data: Table | Source) -> Source:
+    """Give the source of a table, the same whenever it is asked for.
+
+    Measures, attacks and workflows get their sources here, so that another engine can take the
+    place of memory.
+
+    Examples
+    --------
+    >>> table = Table.of(pl.DataFrame({"sex": ["f", "m", "f"]}))
+    >>> source_of(table).levels("sex"), source_of(table) is source_of(table)
+    ({'f': 2, 'm': 1}, True)
+    """
+    from understudy.data.memory import MemorySource
+
+    if not isinstance(data, Table):
+        return data
+    return data.once("source", lambda: MemorySource(data))

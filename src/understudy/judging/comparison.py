@@ -2,7 +2,7 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -10,10 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.cache import Cache
 from understudy.data.codec import UNSEEN, Codec, Codes, ColumnCodec
-from understudy.data.memory import MemorySource
+from understudy.data.matrix import Matrix
 from understudy.data.schema import Schema, Values, near
-from understudy.data.source import Source
+from understudy.data.source import Source, source_of
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 
@@ -42,33 +43,6 @@ def stream(seed: int, *names: str) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence([seed, *words]))
 
 
-class Kept(dict[Any, Any]):
-    """Work kept for one release or replicate; what concerns real tables only is kept for all."""
-
-    OF_REAL_TABLES = ("codec", "pooled codec")
-
-    def __init__(self, common: dict[Any, Any]) -> None:
-        super().__init__()
-        self._common = common
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._common if self._is_common(key) else super().__contains__(key)
-
-    def __missing__(self, key: Any) -> Any:
-        if self._is_common(key):
-            return self._common[key]
-        raise KeyError(key)
-
-    def __setitem__(self, key: Any, made: Any) -> None:
-        if self._is_common(key):
-            self._common[key] = made
-        else:
-            super().__setitem__(key, made)
-
-    def _is_common(self, key: Any) -> bool:
-        return isinstance(key, tuple) and key[0] in self.OF_REAL_TABLES
-
-
 @dataclass(frozen=True)
 class Made:
     """How a release was made, as far as its files say so.
@@ -88,7 +62,8 @@ class Comparison:
     """A training table, one release in one or more replicates, and fresh real rows if any.
 
     Measures ask it for counts, nearest records and rows by the name of the table; they never
-    see how the tables are kept. Shared work is done once.
+    see how the tables are kept. Work that several measures share is done once: ``once`` keeps what
+    depends on the release, ``once_for_real`` what depends on the real tables alone.
     """
 
     train: Source
@@ -104,7 +79,7 @@ class Comparison:
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     seed: int = 0
     progress: Progress = silent
-    _kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    once: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.synthetic:
@@ -149,9 +124,11 @@ class Comparison:
         return ("train", "synthetic", "holdout") if self.has_holdout else ("train", "synthetic")
 
     def replicate(self, number: int) -> "Comparison":
-        """Compare with one replicate only; shared work on the other tables stays shared."""
-        kept = self._kept.setdefault(("replicate", number), Kept(self._kept))
-        return dataclasses.replace(self, synthetic=(self.synthetic[number],), _kept=kept)
+        """Compare with one replicate only; what is kept with the real tables stays shared."""
+        return self.once(
+            ("replicate", number),
+            lambda: dataclasses.replace(self, synthetic=(self.synthetic[number],)),
+        )
 
     def within(self, name: str, level: str) -> "Comparison":
         """Compare the rows that have this level of a column, in all tables.
@@ -164,7 +141,6 @@ class Comparison:
             train=self.train.where(name, level),
             synthetic=tuple(source.where(name, level) for source in self.synthetic),
             holdout=self.holdout and self.holdout.where(name, level),
-            _kept={},
         )
 
     def source(self, which: Which) -> Source:
@@ -181,17 +157,15 @@ class Comparison:
         """Count the rows of a table."""
         return self.source(which).height
 
-    def once(self, key: Any, work: Callable[[], T]) -> T:
-        """Do a piece of shared work once."""
-        if key not in self._kept:
-            self._kept[key] = work()
-        made: T = self._kept[key]
-        return made
+    def once_for_real(self, key: Hashable, work: Callable[[], T]) -> T:
+        """Do work on training and holdout once, for all replicates and candidates."""
+        return self.train.once((key, self.holdout), work)
 
     def codec(self, *, bins: int, levels: int | None) -> Codec:
         """Code numbers and levels by what the training table has."""
-        key = ("codec", bins, levels)
-        return self.once(key, lambda: Codec.fit(self.train, bins=bins, levels=levels))
+        return self.train.once(
+            ("codec", bins, levels), lambda: Codec.fit(self.train, bins=bins, levels=levels)
+        )
 
     def codes(self, which: Which, codec: Codec) -> Codes:
         """Give the rows of a table as codes."""
@@ -207,7 +181,7 @@ class Comparison:
         def fit() -> Codec:
             return Codec.fit(self.train.pooled(self.source("holdout")), bins=bins, levels=levels)
 
-        return self.once(("pooled codec", bins, levels), fit)
+        return self.once_for_real(("pooled codec", bins, levels), fit)
 
     def points(self, which: Which, codec: Codec) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Give rows as points for the mixed distance, and which columns are categories."""
@@ -222,6 +196,11 @@ class Comparison:
     ) -> "HammingNeighbors":
         """Find the nearest rows of one table to each row of another."""
         return self.source(reference).nearest(self.source(queries).coded(codec), cap=cap)
+
+    def matrix(self, tables: Sequence[Which], target: str | None = None) -> Matrix[Which]:
+        """Turn tables into features for a model, by what they have together; rows by value."""
+        sources = {which: self.source(which) for which in tables}
+        return Matrix.of(sources, target=target).in_order()
 
     def rows(self, which: Which, limit: int | None = None, name: str = "rows") -> pl.DataFrame:
         """Give rows as plain values, drawn from the named stream where a limit is given."""
@@ -242,7 +221,6 @@ class Comparison:
                 ),
                 holdout=self.holdout
                 and self.holdout.resample(self.stream("resample", "holdout", str(time))),
-                _kept={},
             )
 
     def stream(self, *names: str) -> np.random.Generator:
@@ -323,8 +301,8 @@ def compare_tables(
     if holdout is not None:
         fresh = Table.of(holdout, real.schema, name="holdout").with_rows()
     return Comparison(
-        MemorySource(real),
-        tuple(MemorySource(table) for table in made),
-        None if fresh is None else MemorySource(fresh),
+        source_of(real),
+        tuple(source_of(table) for table in made),
+        None if fresh is None else source_of(fresh),
         **rest,
     )

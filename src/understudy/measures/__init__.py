@@ -15,7 +15,6 @@ from understudy.measures.fidelity import (
     marginals,
     missingness,
     moments,
-    normalized_kl,
     propensity,
 )
 from understudy.measures.privacy import (
@@ -54,7 +53,7 @@ _ALL: tuple[Callable[..., Finding], ...] = (
     moments.moments,
     correlation.correlation,
     missingness.missingness,
-    normalized_kl.normalized_kl,
+    columns.normalized_kl,
     interval_overlap.interval_overlap,
     propensity.propensity,
     detection.detection,

@@ -1,6 +1,6 @@
-"""Gradient boosting on features, and the area under the ROC curve of its scores."""
+"""Gradient boosting on features, the area under the ROC curve of its scores, and their ranks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -83,3 +83,23 @@ def auc(scores: Scores, positive: NDArray[np.bool_]) -> tuple[float, Scores]:
     contributions[positive] = (won - value) / above
     contributions[~positive] = (lost - value) / below
     return value, contributions
+
+
+def rank_correlation(
+    first: Sequence[float] | Scores, second: Sequence[float] | Scores
+) -> float | None:
+    """Give Spearman's correlation; 1 for the same order, none where one side has a single rank.
+
+    Examples
+    --------
+    >>> rank_correlation([3.0, 2.0, 1.0], [9.0, 8.0, 7.0])
+    1.0
+    """
+    from scipy.stats import rankdata
+
+    ranks = rankdata(first), rankdata(second)
+    if np.array_equal(*ranks):
+        return 1.0
+    if not (ranks[0].std() and ranks[1].std()):
+        return None
+    return float(np.corrcoef(*ranks)[0, 1])

@@ -13,7 +13,7 @@ PERMUTATIONS = 399
 
 
 @dataclass(frozen=True)
-class Check:
+class HoldoutCheck:
     """The p-value of the test, what to warn of, and whether holdout rows are fresh ones."""
 
     p_value: float
@@ -21,7 +21,7 @@ class Check:
     fresh: bool
 
 
-def exchangeability(comparison: Comparison) -> Check:
+def exchangeability(comparison: Comparison) -> HoldoutCheck:
     """Test training against holdout, blind to the labels but for the statistic itself.
 
     The statistic is the mean distance between their two-way tables (one-way if there is a single
@@ -56,7 +56,7 @@ def exchangeability(comparison: Comparison) -> Check:
             "References, intervals and p-values below assume that it is."
         )
     overlap = _overlap(comparison)
-    return Check(p_value, (*warnings, *overlap), fresh=not overlap)
+    return HoldoutCheck(p_value, (*warnings, *overlap), fresh=not overlap)
 
 
 def _overlap(comparison: Comparison) -> list[str]:

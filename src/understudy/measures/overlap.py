@@ -1,62 +1,104 @@
 """How far two intervals agree: the real one, and the synthetic one that stands in for it."""
 
-import math
+from dataclasses import dataclass
 
-from understudy.judging.findings import Z
+import numpy as np
 
-Interval = tuple[float, float]
+from understudy.data.matrix import Floats, Marks
+from understudy.judging.findings import LEVEL, Z
 
 
-def overlap(real: Interval, synthetic: Interval) -> float:
+@dataclass(frozen=True)
+class Intervals:
+    """Estimates, standard errors and half widths at 95 %; nan where a table cannot tell."""
+
+    estimate: Floats
+    error: Floats
+    half: Floats
+
+    @classmethod
+    def of(cls, estimate: Floats, error: Floats, freedom: Floats | float) -> "Intervals":
+        """Put Student's interval around each estimate; with infinite freedom the normal one."""
+        from scipy.stats import norm, t
+
+        free = np.broadcast_to(np.asarray(freedom, float), np.shape(error))
+        finite = np.isfinite(free)
+        reach = np.full(np.shape(error), norm.ppf((1 + LEVEL) / 2))
+        reach[finite] = t.ppf((1 + LEVEL) / 2, free[finite])
+        return cls(estimate, error, reach * error)
+
+    @classmethod
+    def normal(cls, estimate: Floats, error: Floats) -> "Intervals":
+        """Put 1.96 errors on both sides of each estimate; the width is that of the rounded ends."""
+        half = Z * error
+        return cls(estimate, error, ((estimate + half) - (estimate - half)) / 2)
+
+    def moved(self, by: Floats) -> "Intervals":
+        """Move the intervals, all widths kept."""
+        return Intervals(self.estimate + by, self.error, self.half)
+
+    @property
+    def low(self) -> Floats:
+        """The lower ends."""
+        return self.estimate - self.half
+
+    @property
+    def high(self) -> Floats:
+        """The upper ends."""
+        return self.estimate + self.half
+
+    @property
+    def significant(self) -> Marks:
+        """Whether the interval leaves out zero."""
+        return np.abs(self.estimate) > self.half
+
+
+def overlaps(real: Intervals, synthetic: Intervals) -> Floats:
     """Give the mean of the shares that the common part has of both intervals (Karr et al. 2006).
 
     This is equation 1 of Dandekar et al. (2019), cut at 0: unclipped, intervals that lie apart
     score as well as those that overlap. A uselessly wide interval around the other tends to ½, so
     read the ratio of the widths and the standardised difference beside it. An interval without
-    width is the limit of narrow ones: it has all of itself in the other, or nothing.
+    width is the limit of narrow ones: it has all of itself in the other, or nothing. What a table
+    cannot tell has an overlap of 0.
 
     Examples
     --------
-    >>> overlap((0, 4), (2, 6)), overlap((0, 4), (1, 2)), overlap((0, 4), (5, 6))
-    (0.5, 0.625, 0.0)
+    >>> real = Intervals(np.array([2.0, 2.0, 2.0]), np.ones(3), np.array([2.0, 2.0, 2.0]))
+    >>> other = Intervals(np.array([4.0, 1.5, 5.5]), np.ones(3), np.array([2.0, 0.5, 0.5]))
+    >>> overlaps(real, other).tolist()
+    [0.5, 0.625, 0.0]
     """
-    low, high = max(real[0], synthetic[0]), min(real[1], synthetic[1])
-    if high < low:
-        return 0.0
-    return (_share(high - low, real) + _share(high - low, synthetic)) / 2
+    low, high = np.maximum(real.low, synthetic.low), np.minimum(real.high, synthetic.high)
+    common = np.maximum(high - low, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = [np.where(i.half > 0, common / (2 * i.half), 1.0) for i in (real, synthetic)]
+    return np.where(high >= low, (shares[0] + shares[1]) / 2, 0.0)
 
 
-def _share(common: float, whole: Interval) -> float:
-    width = whole[1] - whole[0]
-    return common / width if width else 1.0
+def width_ratios(real: Intervals, synthetic: Intervals) -> Floats:
+    """Give the width of each synthetic interval as a multiple of the real one's."""
+    return _ratio(synthetic.half, real.half, alike=1.0)
 
 
-def width_ratio(real: Interval, synthetic: Interval) -> float:
-    """Give the width of the synthetic interval as a multiple of the real one's.
-
-    Examples
-    --------
-    >>> width_ratio((0, 4), (1, 2))
-    0.25
-    """
-    own, other = real[1] - real[0], synthetic[1] - synthetic[0]
-    if own == other:
-        return 1.0
-    return other / own if own else math.inf
+def standardised(real: Intervals, synthetic: Intervals) -> Floats:
+    """Give the differences of the estimates, synthetic less real, in real standard errors."""
+    return _ratio(synthetic.estimate - real.estimate, real.error, alike=0.0)
 
 
-def standardised_difference(real: Interval, synthetic: Interval) -> float:
-    """Give the difference of the midpoints, synthetic less real, in real standard errors.
+def _ratio(above: Floats, below: Floats, *, alike: float) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        made: Floats = np.where((above == 0) & (below == 0), alike, above / below)
+    return made
 
-    Both intervals are symmetric ones at 95 per cent: half the real width is 1.96 errors.
 
-    Examples
-    --------
-    >>> round(standardised_difference((0, 4), (2, 6)), 4)
-    1.96
-    """
-    difference = (synthetic[0] + synthetic[1] - real[0] - real[1]) / 2
-    error = (real[1] - real[0]) / (2 * Z)
-    if error:
-        return difference / error
-    return math.copysign(math.inf, difference) if difference else 0.0
+def same_sign(real: Intervals, synthetic: Intervals) -> Marks:
+    """Whether both estimates point the same way."""
+    same: Marks = np.sign(real.estimate) == np.sign(synthetic.estimate)
+    return same
+
+
+def same_significance(real: Intervals, synthetic: Intervals) -> Marks:
+    """Whether both intervals leave zero out, or neither does; never where one cannot tell."""
+    same: Marks = real.significant == synthetic.significant
+    return same & np.isfinite(synthetic.estimate)

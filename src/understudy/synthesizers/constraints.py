@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from understudy.data.schema import Column, Schema, labels, near, same_level
 from understudy.data.tables import Condition, Table
 from understudy.data.tables.conditions import as_number
-from understudy.data.tables.grammar import ORDER, Joined, Node, Pair, Test, listed, shown, tests
+from understudy.data.tables.grammar import ORDER, Joined, Node, PairTest, Test, listed, shown, tests
 from understudy.errors import OptionError
 
 Kind = Literal["condition", "together", "unique"]
@@ -173,16 +173,16 @@ def read_constraints(texts: Sequence[str], schema: Schema) -> tuple[Constraint, 
     return made
 
 
-def _conjuncts(node: Node) -> Iterator[Test | Pair]:
+def _conjuncts(node: Node) -> Iterator[Test | PairTest]:
     """Give the comparisons that all have to hold."""
-    if isinstance(node, Test | Pair):
+    if isinstance(node, Test | PairTest):
         yield node
     elif isinstance(node, Joined) and node.word == "and":
         for part in node.parts:
             yield from _conjuncts(part)
 
 
-def _refuse_circle(comparisons: Sequence[tuple[str, Test | Pair]], schema: Schema) -> None:
+def _refuse_circle(comparisons: Sequence[tuple[str, Test | PairTest]], schema: Schema) -> None:
     """Refuse inequalities that no values can meet together: a circle that has to grow.
 
     Bounds that a person declared count too.
@@ -202,9 +202,9 @@ def _refuse_circle(comparisons: Sequence[tuple[str, Test | Pair]], schema: Schem
             raise _contradiction(text for text in (why, *way) if text)
 
 
-def _edges(test: Test | Pair, schema: Schema, why: str) -> Iterator[Edge]:
+def _edges(test: Test | PairTest, schema: Schema, why: str) -> Iterator[Edge]:
     left: Side = ("column", test.name)
-    if isinstance(test, Pair):
+    if isinstance(test, PairTest):
         right: Side = ("column", test.other)
     elif test.operator in (*ORDER, "==") and schema[test.name].kind != "category":
         number = as_number(schema[test.name], test.values[0])
@@ -231,7 +231,7 @@ def _way(start: Side, end: Side, edges: Sequence[Edge]) -> tuple[str, ...] | Non
     return ways.get(end)
 
 
-def _refuse_no_value(comparisons: Sequence[tuple[str, Test | Pair]], schema: Schema) -> None:
+def _refuse_no_value(comparisons: Sequence[tuple[str, Test | PairTest]], schema: Schema) -> None:
     """Refuse lists of values of one column that share none: ``sex == F`` and ``sex == M``."""
     left: dict[str, tuple[set[object], tuple[str, ...]]] = {}
     for text, test in comparisons:

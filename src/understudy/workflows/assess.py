@@ -147,7 +147,7 @@ def measure_all(
 ) -> tuple[list[Finding], dict[str, float]]:
     """Run measures on all rows, and on each of the levels; give the findings and the seconds."""
     findings, seconds = [], {}
-    alone = comparison if fresh else dataclasses.replace(comparison, holdout=None, _kept={})
+    alone = comparison if fresh else dataclasses.replace(comparison, holdout=None)
     for number, name in enumerate(chosen):
         comparison.progress(name, number, len(chosen))
         start = time.perf_counter()

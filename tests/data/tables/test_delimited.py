@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from understudy.data.schema import Column, Schema
 from understudy.data.tables import Table, read_file
-from understudy.data.tables.delimited import MISSING_MARKS, read_alone, read_delimited
+from understudy.data.tables.files import MISSING_MARKS, read_alone, read_delimited
 from understudy.errors import DataError
 
 PATH = Path("people.csv")

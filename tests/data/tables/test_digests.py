@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.data.tables import write_batches, write_file
-from understudy.data.tables.digests import RowDigest, digest_file, in_one_way
+from understudy.data.tables.markers import RowDigest, digest_file, in_one_way
 
 KINDS = {
     "whole": st.integers(-(2**63), 2**63 - 1),

@@ -1,15 +1,21 @@
 """Tables: read, write, convert, split."""
 
 from understudy.data.tables.conditions import Condition
-from understudy.data.tables.digests import RowDigest, digest_file
 from understudy.data.tables.files import FORMATS, format_of, read_file
-from understudy.data.tables.formulas import without_formulas
 from understudy.data.tables.frames import Taken, free_name, take_in, typed_by_rows
-from understudy.data.tables.markers import Marker, believed_marker, read_marker, sidecar
+from understudy.data.tables.markers import (
+    Marker,
+    RowDigest,
+    believed_marker,
+    digest_file,
+    read_marker,
+    sidecar,
+)
 from understudy.data.tables.output import (
     WholeFiles,
     check_writable,
     whole_file,
+    without_formulas,
     write_batches,
     write_file,
     write_text,

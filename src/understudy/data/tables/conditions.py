@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from understudy.data.schema import Column, Schema, Values, near, same_level
 from understudy.data.schema.values import DATE_FORMATS, DATETIME_FORMATS, ZONED_FORMATS, parse_dates
 from understudy.data.tables import grammar
-from understudy.data.tables.grammar import NUMBER, ORDER, Node, Not, Pair, Test
+from understudy.data.tables.grammar import NUMBER, ORDER, Node, Not, PairTest, Test
 from understudy.data.tables.table import Table
 from understudy.errors import DataError, OptionError
 
@@ -67,7 +67,7 @@ class Condition:
     def names(self) -> tuple[str, ...]:
         """The columns that the condition looks at."""
         both = (
-            (test.name, test.other) if isinstance(test, Pair) else (test.name,)
+            (test.name, test.other) if isinstance(test, PairTest) else (test.name,)
             for test in grammar.tests(self.root)
         )
         return tuple(dict.fromkeys(name for names in both for name in names))
@@ -80,7 +80,7 @@ class Condition:
                     f"condition {self}: there is no column '{name}'", hint=near(name, schema.names)
                 )
         for test in grammar.tests(self.root):
-            if isinstance(test, Pair):
+            if isinstance(test, PairTest):
                 _comparable(test, schema)
             else:
                 _sensible(test, schema[test.name])
@@ -102,7 +102,7 @@ def _answers(node: Node, table: Table) -> tuple[Mask, Mask]:
     """Say for each row whether it fulfils a condition, and whether it fails it."""
     if isinstance(node, Test):
         return _compare(node, table)
-    if isinstance(node, Pair):
+    if isinstance(node, PairTest):
         return _compare_columns(node, table)
     if isinstance(node, Not):
         yes, no = _answers(node.part, table)
@@ -136,7 +136,7 @@ def _compare(test: Test, table: Table) -> tuple[Mask, Mask]:
     return (known & ~yes, yes) if test.operator == "!=" else (yes, known & ~yes)
 
 
-def _compare_columns(pair: Pair, table: Table) -> tuple[Mask, Mask]:
+def _compare_columns(pair: PairTest, table: Table) -> tuple[Mask, Mask]:
     values = [table.values(name) for name in (pair.name, pair.other)]
     columns = [table.schema[name] for name in (pair.name, pair.other)]
     one, other = (_whole(table, name) for name in (pair.name, pair.other))
@@ -183,8 +183,7 @@ def _line(values: Values) -> NDArray[np.float64]:
         up = (values.labels == "inf").fill_null(False).to_numpy()
         return np.where(infinite, np.where(up, np.inf, -np.inf), values.numbers)
     parsed = values.labels.str.strip_chars().cast(pl.Float64, strict=False)
-    made: NDArray[np.float64] = parsed.fill_null(float("nan")).to_numpy()
-    return made
+    return parsed.fill_null(float("nan")).to_numpy()
 
 
 def _equal(values: Values, column: Column, wanted: Sequence[str]) -> Mask:
@@ -193,8 +192,7 @@ def _equal(values: Values, column: Column, wanted: Sequence[str]) -> Mask:
         return same.fill_null(False).to_numpy()
     words = values.labels.is_in(list(wanted)).fill_null(False).to_numpy()
     numbers = [n for n in (as_number(column, text) for text in wanted) if n is not None]
-    made: Mask = words | np.isin(values.numbers, numbers)
-    return made
+    return words | np.isin(values.numbers, numbers)
 
 
 def _same(labels: pl.Series, column: Column) -> pl.Series:
@@ -262,7 +260,7 @@ def _order(column: Column) -> str | None:
     return "numbers" if column.kind == "number" or _has_numbers(column) else None
 
 
-def _comparable(pair: Pair, schema: Schema) -> None:
+def _comparable(pair: PairTest, schema: Schema) -> None:
     """Refuse to compare columns of different kinds, or to order words."""
     orders = [_order(schema[name]) for name in (pair.name, pair.other)]
     if pair.operator in ORDER and None in orders:

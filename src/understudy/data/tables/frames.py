@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from polars.datatypes import IntegerType
 
 from understudy.data.schema import Schema, values
-from understudy.data.tables.delimited import no_repeats
-from understudy.data.tables.files import format_of, read_file, within_years
+from understudy.data.tables.files import format_of, no_repeats, read_file, within_years
 from understudy.errors import DataError
 from understudy.optional import need
 

@@ -40,7 +40,7 @@ class Test:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PairTest:
     """One column compared with another."""
 
     name: str
@@ -72,7 +72,7 @@ class Not:
         return f"not {_enclosed(self.part)}"
 
 
-Node = Test | Pair | Joined | Not
+Node = Test | PairTest | Joined | Not
 
 
 def parse(text: str, columns: Collection[str] = ()) -> Node:
@@ -105,9 +105,9 @@ def listed(text: str) -> tuple[str, tuple[str, ...]] | None:
     return first[0].lower(), tuple(names)
 
 
-def tests(node: Node) -> Iterator[Test | Pair]:
+def tests(node: Node) -> Iterator[Test | PairTest]:
     """Give the comparisons, from left to right."""
-    if isinstance(node, Test | Pair):
+    if isinstance(node, Test | PairTest):
         yield node
     else:
         for part in node.parts if isinstance(node, Joined) else (node.part,):
@@ -223,9 +223,9 @@ class _Parser:
         if sign is None:
             raise self.error("a comparison (==, !=, <, in, is missing) is expected")
         found = self.against(name, {"=": "==", "<>": "!="}.get(sign, sign))
-        return self.chain(found, found.other) if isinstance(found, Pair) else found
+        return self.chain(found, found.other) if isinstance(found, PairTest) else found
 
-    def against(self, name: str, sign: str) -> Test | Pair:
+    def against(self, name: str, sign: str) -> Test | PairTest:
         """Read the right side: a column that is known, or a value."""
         here = self.here
         if here is not None and here.lastgroup in ("word", "name"):
@@ -234,7 +234,7 @@ class _Parser:
                 here.lastgroup == "name" or other.lower() not in KEYWORDS
             ):
                 self.position += 1
-                return Pair(name, sign, other)
+                return PairTest(name, sign, other)
         return Test(name, sign, (self.value(),))
 
     def chain(self, first: Node, name: str) -> Node:

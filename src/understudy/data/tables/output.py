@@ -55,27 +55,20 @@ def write_batches(
     The batches have the same columns and types. Memory is bounded, except for Excel. Metadata
     goes into Parquet files alone; it is asked for after the last batch, and may tell of all.
     """
-    form, counted = format_of(like), _Counted(batches)
-    if form == "csv":
-        _write_csv(counted, file, like.name.lower())
-    elif form == "excel":
-        _write_excel(pl.concat(counted), file, like)
-    else:
-        _write_typed(counted, file, form, metadata or dict)
-    return counted.rows
+    form, heights = format_of(like), list[int]()
 
-
-@dataclass
-class _Counted:
-    """Batches that count their rows as they go by."""
-
-    batches: Iterable[pl.DataFrame]
-    rows: int = 0
-
-    def __iter__(self) -> Iterator[pl.DataFrame]:
-        for batch in self.batches:
-            self.rows += batch.height
+    def counted() -> Iterator[pl.DataFrame]:
+        for batch in batches:
+            heights.append(batch.height)
             yield batch
+
+    if form == "csv":
+        _write_csv(counted(), file, like.name.lower())
+    elif form == "excel":
+        _write_excel(pl.concat(counted()), file, like)
+    else:
+        _write_typed(counted(), file, form, metadata or dict)
+    return sum(heights)
 
 
 def _write_csv(batches: Iterable[pl.DataFrame], path: Path, name: str) -> None:
@@ -200,3 +193,27 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+FORMULA = r"^[=+\-@\t\r]"
+NUMBER = r"^[+\-]?\d+(\.\d+)?([eE][+\-]?\d+)?$"
+
+
+def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """Put an apostrophe before text that a spreadsheet would run; numbers stay as they are.
+
+    For lists that people open, such as a register; never for data.
+
+    Examples
+    --------
+    >>> without_formulas(pl.DataFrame({"a": ["=cmd()", "-3", "b"]}))["a"].to_list()
+    ["'=cmd()", '-3', 'b']
+    """
+    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+    return frame.with_columns(
+        pl.when(pl.col(name).str.contains(FORMULA) & ~pl.col(name).str.contains(NUMBER))
+        .then(pl.lit("'") + pl.col(name))
+        .otherwise(pl.col(name))
+        .alias(name)
+        for name in texts
+    )

@@ -1,14 +1,26 @@
 """Table: a polars frame and its schema."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from understudy.data.schema import Schema, Values, infer, near, read, read_values
+from understudy.data.cache import Cache
+from understudy.data.schema import (
+    Schema,
+    Values,
+    infer,
+    labels,
+    near,
+    read,
+    read_values,
+    same_level,
+)
 from understudy.data.tables.frames import GiveBack, Taken, as_it_is, take_in
 from understudy.errors import DataError
 
@@ -31,6 +43,7 @@ class Table:
     name: str = "table"
     give_back: GiveBack = as_it_is
     give_plain: GiveBack = as_it_is
+    once: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -77,7 +90,36 @@ class Table:
 
     def values(self, name: str) -> Values:
         """Read a column by its kind."""
-        return read_values(self.frame[name], self.schema[name])
+        return self.once(("values", name), lambda: read_values(self.frame[name], self.schema[name]))
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """Give a column's numbers (those of a category's levels), nan where there is none."""
+        values = self.values(name)
+        if values.numbers is not None:
+            return values.numbers
+
+        def parse() -> NDArray[np.float64]:
+            parsed = values.labels.str.strip_chars().cast(pl.Float64, strict=False)
+            made: NDArray[np.float64] = parsed.fill_null(float("nan")).to_numpy()
+            return np.where(np.isfinite(made), made, np.nan)
+
+        return self.once(("numbers", name), parse)
+
+    @property
+    def plain(self) -> pl.DataFrame:
+        """The modelled columns as text, equal for equal values in whatever storage."""
+        names = self.schema.modelled
+        return self.once("plain", lambda: pl.DataFrame({n: self._plain(n) for n in names}))
+
+    def _plain(self, name: str) -> pl.Series:
+        column, series = self.schema[name], self.frame[name]
+        if column.is_numeric and series.dtype.is_integer():
+            return series.cast(pl.String)
+        values = self.values(name)
+        if values.numbers is None:
+            return same_level(values.labels, column.levels).alias(name)
+        text = labels(pl.Series(values.numbers, nan_to_null=True))
+        return pl.select(pl.coalesce(text, values.labels)).to_series().alias(name)
 
     def with_rows(self) -> "Table":
         """Insist on at least one row."""

@@ -9,11 +9,13 @@ that one no better than to ± half a deviation.
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.data.codec import Codec
-from understudy.errors import OptionError
+from understudy.data.codec import FIRST, MISSING, Codec
+from understudy.data.matrix import Floats
+from understudy.data.source import Source
 from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import (
     LEVEL,
@@ -25,17 +27,11 @@ from understudy.judging.findings import (
     around,
     described,
 )
-from understudy.measures.fidelity.columns import NO_HOLDOUT
-from understudy.measures.fidelity.estimates import (
-    Estimates,
-    Looks,
-    Numbers,
-    estimates_of,
-    looks_of,
-    rounded,
-)
-from understudy.measures.overlap import overlap, standardised_difference, width_ratio
+from understudy.measures.fidelity.columns import NO_HOLDOUT, Means, beyond_reference, redrawn
+from understudy.measures.overlap import Intervals, overlaps, standardised, width_ratios
+from understudy.measures.pictures.rule import K, few_dominate, share
 
+MEAN = -1
 MOST_ROWS = 200
 
 CARD = Card(
@@ -65,31 +61,43 @@ CARD = Card(
 )
 
 
+@dataclass(frozen=True)
+class Estimands:
+    """What is estimated: of which column, and which code's share (or the mean)."""
+
+    columns: tuple[str, ...]
+    codes: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
 @described(CARD)
 def interval_overlap(comparison: Comparison, *, resamples: int = 100) -> Finding:
     """Mean overlap of the intervals of means and shares."""
-    if resamples < 2:
-        raise OptionError(f"resamples = {resamples}", hint="use at least 2")
     codec = comparison.codec(bins=1, levels=None)
-    looks, left_out = looks_of(comparison, codec)
-    if not len(looks):
+    wanted, left_out = _estimands(comparison, codec)
+    if not len(wanted):
         return CARD.not_applicable(
             "No column has an estimate that at least 5 training records bear and that varies."
         )
-    found = {t: estimates_of(comparison.source(t), codec, looks) for t in comparison.tables}
-    by_look = _overlaps(found["train"], found["synthetic"])
-    value = _mean(looks, by_look)
-    reference = None
-    if comparison.has_holdout:
-        reference = _mean(looks, _overlaps(found["train"], _fresh(comparison, found)))
-    draws = np.array(_redraw(comparison, codec, looks, resamples))
+
+    def estimate(tables: Comparison) -> dict[Which, Intervals]:
+        return {t: _estimate(tables.source(t), codec, wanted) for t in comparison.tables}
+
+    found = estimate(comparison)
+    value, reference = _means(comparison, wanted, found)
+    label = f"{CARD.name}: interval"
+    drawn = redrawn(comparison, resamples, label, estimate)
+    draws = beyond_reference(_means(comparison, wanted, one) for one in drawn)
     spread = float(draws.std(ddof=1))
     p_value = _p_value(found, value, reference, spread)
-    parts, table, capped = _parts(comparison, looks, found)
+    parts, table, capped = _parts(comparison, wanted, found)
     few = f"Left out, for few records make most of the mean: {', '.join(left_out)}."
     notes = [
         "" if comparison.has_holdout else NO_HOLDOUT,
-        f"Number of estimates: {len(looks):,}, of columns: {len(parts):,}.",
+        f"Number of estimates: {len(wanted):,}, of columns: {len(parts):,}.",
         few if left_out else "",
         capped,
     ]
@@ -109,86 +117,66 @@ def interval_overlap(comparison: Comparison, *, resamples: int = 100) -> Finding
     )
 
 
-def _fresh(comparison: Comparison, found: dict[Which, Estimates]) -> Estimates:
+def _fresh(comparison: Comparison, found: dict[Which, Intervals]) -> Intervals:
     """Bring the holdout's differences and widths to the size of the synthetic table."""
     train, holdout = found["train"], found["holdout"]
     nearer = math.sqrt(comparison.size_ratio())
     narrower = math.sqrt(comparison.height("holdout") / comparison.height("synthetic"))
-    return Estimates(
-        train.centre + nearer * (holdout.centre - train.centre), narrower * holdout.error
-    )
+    moved = train.estimate + nearer * (holdout.estimate - train.estimate)
+    return Intervals.normal(moved, narrower * holdout.error)
 
 
-def _overlaps(real: Estimates, other: Estimates) -> Numbers:
-    made = np.zeros(len(real.centre))
-    for i in range(len(made)):
-        a, b = real.interval(i), other.interval(i)
-        made[i] = overlap(a, b) if a is not None and b is not None else 0.0
-    return made
+def _means(comparison: Comparison, wanted: Estimands, found: dict[Which, Intervals]) -> Means:
+    """Give the mean overlap of training with synthetic, and with the holdout."""
+
+    def mean(other: Intervals) -> float:
+        return float(np.mean(list(_by_column(wanted, overlaps(found["train"], other)).values())))
+
+    fresh = mean(_fresh(comparison, found)) if comparison.has_holdout else None
+    return mean(found["synthetic"]), fresh
 
 
-def _mean(looks: Looks, by_look: Numbers) -> float:
-    return float(np.mean(list(_by_column(looks, by_look).values())))
-
-
-def _by_column(looks: Looks, by_look: Numbers) -> dict[str, float]:
+def _by_column(wanted: Estimands, by_estimate: Floats) -> dict[str, float]:
     own: dict[str, list[float]] = {}
-    for name, value in zip(looks.columns, by_look.tolist(), strict=True):
+    for name, value in zip(wanted.columns, by_estimate.tolist(), strict=True):
         own.setdefault(name, []).append(value)
     return {name: float(np.mean(values)) for name, values in own.items()}
 
 
-def _redraw(comparison: Comparison, codec: Codec, looks: Looks, times: int) -> list[float]:
-    """Give the difference to the reference when all rows are drawn again, time after time."""
-    draws = []
-    for number, again in enumerate(comparison.resamples(times), start=1):
-        found = {t: estimates_of(again.source(t), codec, looks) for t in comparison.tables}
-        value = _mean(looks, _overlaps(found["train"], found["synthetic"]))
-        if comparison.has_holdout:
-            value -= _mean(looks, _overlaps(found["train"], _fresh(comparison, found)))
-        draws.append(value)
-        comparison.progress(f"{CARD.name}: interval", number, times)
-    return draws
-
-
 def _p_value(
-    found: dict[Which, Estimates], value: float, reference: float | None, spread: float
+    found: dict[Which, Intervals], value: float, reference: float | None, spread: float
 ) -> float:
     """Test the largest difference of all looks, and the mean overlap against the reference."""
     train, made = found["train"], found["synthetic"]
     error = np.sqrt(train.error**2 + made.error**2)
-    apart = np.abs(made.centre - train.centre)
+    apart = np.abs(made.estimate - train.estimate)
     steps = np.divide(apart, error, out=np.where(apart > 0, np.inf, 0.0), where=error > 0)
     # a mean of which the synthetic table has no value is as far off as can be
-    steps[np.isnan(made.centre)] = np.inf
+    steps[np.isnan(made.estimate)] = np.inf
     farthest = float(steps.max())
-    looks = min(1.0, len(steps) * math.erfc(farthest / math.sqrt(2)))
+    largest = min(1.0, len(steps) * math.erfc(farthest / math.sqrt(2)))
     if reference is None:
-        return looks
+        return largest
     below = (reference - value) / spread if spread else 0.0
-    return min(1.0, 2 * min(looks, math.erfc(below / math.sqrt(2)) / 2))
+    return min(1.0, 2 * min(largest, math.erfc(below / math.sqrt(2)) / 2))
 
 
 def _parts(
-    comparison: Comparison, looks: Looks, found: dict[Which, Estimates]
+    comparison: Comparison, wanted: Estimands, found: dict[Which, Intervals]
 ) -> tuple[tuple[Part, ...], TableOfNumbers, str]:
     """Give overlap, width ratio and difference by column, and of every estimate."""
     rows = comparison.height("train")
-    real, made = rounded(comparison, looks, found["train"]), found["synthetic"]
-    overlaps, ratios, apart = (np.full(len(looks), np.nan) for _ in range(3))
-    for i in range(len(looks)):
-        a, b = real.interval(i), made.interval(i)
-        overlaps[i] = overlap(a, b) if a and b else 0.0
-        if a and b:
-            ratios[i], apart[i] = width_ratio(a, b), standardised_difference(a, b)
+    real, made = _rounded(comparison, wanted, found["train"]), found["synthetic"]
+    by_estimate, ratios = overlaps(real, made), width_ratios(real, made)
+    apart = standardised(real, made)
     fresh: dict[str, float] = {}
     if comparison.has_holdout:
-        scaled: dict[Which, Estimates] = {**found, "train": real}
-        fresh = _by_column(looks, _overlaps(real, _fresh(comparison, scaled)))
+        scaled: dict[Which, Intervals] = {**found, "train": real}
+        fresh = _by_column(wanted, overlaps(real, _fresh(comparison, scaled)))
     by_column = {
-        "value": _by_column(looks, overlaps),
-        "width_ratio": _by_column(looks, ratios),
-        "difference": _by_column(looks, np.abs(apart)),
+        "value": _by_column(wanted, by_estimate),
+        "width_ratio": _by_column(wanted, ratios),
+        "difference": _by_column(wanted, np.abs(apart)),
     }
     parts = [
         Part(
@@ -200,23 +188,25 @@ def _parts(
                 "difference": _difference(by_column["difference"][name], rows),
             },
         )
-        for name in dict.fromkeys(looks.columns)
+        for name in dict.fromkeys(wanted.columns)
     ]
-    order = sorted(range(len(looks)), key=lambda i: (overlaps[i], looks.columns[i], looks.codes[i]))
+    order = sorted(
+        range(len(wanted)), key=lambda i: (by_estimate[i], wanted.columns[i], wanted.codes[i])
+    )
     table = TableOfNumbers(
         ("column", "estimate", "overlap", "width_ratio", "difference"),
         tuple(
             (
-                looks.columns[i],
-                looks.names[i],
-                _shown(overlaps[i], rows),
+                wanted.columns[i],
+                wanted.names[i],
+                _shown(by_estimate[i], rows),
                 _ratio(ratios[i], rows),
                 _difference(apart[i], rows),
             )
             for i in order[:MOST_ROWS]
         ),
     )
-    capped = f"The {MOST_ROWS} worst estimates are listed." if len(looks) > MOST_ROWS else ""
+    capped = f"The {MOST_ROWS} worst estimates are listed." if len(wanted) > MOST_ROWS else ""
     return tuple(sorted(parts, key=lambda p: (p.value, p.name))), table, capped
 
 
@@ -237,3 +227,80 @@ def _difference(value: float, rows: int) -> float | None:
         return None
     step = 0.1 if rows >= 100 else 0.5
     return round(step * round(float(value) / step), 1)
+
+
+def _estimands(comparison: Comparison, codec: Codec) -> tuple[Estimands, list[str]]:
+    """Choose what is estimated, and say of which numbers the mean is left out."""
+    found: list[tuple[str, int, str]] = []
+    left_out = []
+    for name in codec.names:
+        counts = {t: comparison.counts(t, [name], codec) for t in comparison.tables}
+        train = counts["train"]
+        if comparison.schema[name].is_numeric:
+            usable = _usable(comparison, name)
+            found += [(name, MEAN, "mean")] if usable else []
+            left_out += [name] if usable is False else []
+        elif any((c > 0).sum() > 1 for c in counts.values()) or _differ(counts):
+            levels = codec[name].levels
+            found += [
+                (name, FIRST + i, f"share of {level}")
+                for i, level in enumerate(levels)
+                if train[FIRST + i] >= K
+            ]
+        gone = {t: int(c[MISSING]) for t, c in counts.items()}
+        every = all(gone[t] == comparison.height(t) for t in gone)
+        if any(gone.values()) and not every and not 0 < gone["train"] < K:
+            found.append((name, MISSING, "share missing"))
+    columns, codes, names = zip(*found, strict=True) if found else ((), (), ())
+    return Estimands(columns, codes, names), left_out
+
+
+def _differ(counts: dict[Which, Floats]) -> bool:
+    """Tell whether a column that varies in no table has different values in two of them."""
+    return len({int(c.argmax()) for c in counts.values()}) > 1
+
+
+def _usable(comparison: Comparison, name: str) -> bool | None:
+    """Tell whether a normal interval of the mean holds; none where the column does not vary."""
+    real: tuple[Which, ...] = tuple(t for t in comparison.tables if t != "synthetic")
+    own = {t: comparison.source(t).numbers(name) for t in comparison.tables}
+    own = {t: numbers[~np.isnan(numbers)] for t, numbers in own.items()}
+    if len(own["train"]) == 0 or len(np.unique(np.concatenate(list(own.values())))) < 2:
+        return None
+    for table in real:
+        if len(own[table]) < K or few_dominate((own[table] - own[table].mean()) ** 2):
+            return False
+    return True
+
+
+def _estimate(source: Source, codec: Codec, wanted: Estimands) -> Intervals:
+    """Estimate all means and shares, with their standard errors."""
+    centre, error = np.full(len(wanted), np.nan), np.full(len(wanted), np.nan)
+    counts: dict[str, Floats] = {}
+    for i, (name, code) in enumerate(zip(wanted.columns, wanted.codes, strict=True)):
+        if code == MEAN:
+            moments = source.moments(name)
+            if moments is not None:
+                centre[i] = moments.mean
+                error[i] = moments.deviation / math.sqrt(max(moments.count - 1, 1))
+            continue
+        if name not in counts:
+            counts[name] = source.counts([name], codec)
+        centre[i] = counts[name][code] / source.height
+        error[i] = _share_error(centre[i], source.height)
+    return Intervals.normal(centre, error)
+
+
+def _share_error(part: float, rows: int) -> float:
+    return math.sqrt(max(part * (1 - part), 0.0) / rows)
+
+
+def _rounded(comparison: Comparison, wanted: Estimands, real: Intervals) -> Intervals:
+    """Take the real shares in steps of five records."""
+    rows = comparison.height("train")
+    centre, error = real.estimate.copy(), real.error.copy()
+    for i, code in enumerate(wanted.codes):
+        if code != MEAN:
+            centre[i] = share(centre[i] * rows, rows, real=True) or 0.0
+            error[i] = _share_error(centre[i], rows)
+    return Intervals.normal(centre, error)

@@ -140,7 +140,7 @@ class Tables:
 
 
 @dataclass(frozen=True)
-class Counted:
+class MarginalCounts:
     """All tables counted, and how far training and synthetic are apart in each."""
 
     tables: Tables
@@ -149,7 +149,11 @@ class Counted:
 
 
 def _with_heat(
-    comparison: Comparison, found: Finding, counted: Counted | None, all_up_to: int, else_worst: int
+    comparison: Comparison,
+    found: Finding,
+    counted: MarginalCounts | None,
+    all_up_to: int,
+    else_worst: int,
 ) -> Finding:
     """Add the pictures of all tables, or of the worst if there are many."""
     if counted is None:
@@ -183,7 +187,7 @@ def _fidelity(
     resamples: int,
     permutations: int,
     subsets: int,
-) -> tuple[Finding, Counted | None]:
+) -> tuple[Finding, MarginalCounts | None]:
     if distance not in KINDS:
         raise OptionError(f"distance = '{distance}'", hint=f"use one of {', '.join(KINDS)}")
     if resamples < 2:
@@ -207,7 +211,7 @@ def _fidelity(
         note=_join(NO_HOLDOUT, capped, _shortened(names)),
         draws=draws,
     )
-    counted = Counted(tables, counts, by_table)
+    counted = MarginalCounts(tables, counts, by_table)
     if not comparison.has_holdout:
         return found, counted
     fresh = tables.distances(counts["train"], counts["holdout"])

@@ -19,13 +19,12 @@ That a column is withheld says that few records in it are far out, not where the
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.data.source import Source
-from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import Card, Finding, Part, around, described
-from understudy.measures.fidelity.columns import NO_HOLDOUT
+from understudy.measures.boosting import rank_correlation
+from understudy.measures.fidelity.columns import NO_HOLDOUT, beyond_reference, redrawn
 from understudy.measures.pictures import K, few_dominate
 
 DIGITS = 3
@@ -57,14 +56,10 @@ def moments(comparison: Comparison, *, resamples: int = 100) -> Finding:
         there = "is one" if len(usable) == 1 else "is none"
         note = f"This needs at least two columns with numbers in every table; there {there}."
         return CARD.not_applicable(note)
-    if resamples < 2:
-        raise OptionError(f"resamples = {resamples}", hint="use at least 2")
     value, reference = _correlate(comparison, usable)
-    differences = []
-    for number, again in enumerate(comparison.resamples(resamples), start=1):
-        redrawn, fresh = _correlate(again, usable)
-        differences.append(redrawn - (fresh or 0.0))
-        comparison.progress("fidelity by moments", number, resamples)
+    draws = beyond_reference(
+        redrawn(comparison, resamples, "fidelity by moments", lambda c: _correlate(c, usable))
+    )
     parts, hidden = [], []
     for name in usable:
         train = shown(comparison.train, name)
@@ -84,11 +79,11 @@ def moments(comparison: Comparison, *, resamples: int = 100) -> Finding:
         unit=CARD.unit,
         better=CARD.better,
         value=value,
-        interval=around(value, float(np.std(differences, ddof=1)), -1.0, 1.0),
+        interval=around(value, float(np.std(draws, ddof=1)), -1.0, 1.0),
         reference=reference,
         parts=tuple(parts),
         note=" ".join(filter(None, notes)),
-        draws=np.array(differences),
+        draws=draws,
     )
 
 
@@ -122,24 +117,11 @@ def shown(source: Source, name: str) -> tuple[float | None, float | None]:
 
 def _correlate(comparison: Comparison, names: list[str]) -> tuple[float, float | None]:
     lists = {t: [_moments(comparison, t, n) for n in names] for t in comparison.tables}
-    ranks = {t: _ranks(np.array(rows).T.ravel()) for t, rows in lists.items() if all(rows)}
-    if "synthetic" not in ranks or "train" not in ranks:
+    found = {t: np.array(rows).T.ravel() for t, rows in lists.items() if all(rows)}
+    if "synthetic" not in found or "train" not in found:
         return 0.0, 0.0
-    fresh = _pearson(ranks["train"], ranks["holdout"]) if "holdout" in ranks else None
-    return _pearson(ranks["train"], ranks["synthetic"]), fresh
-
-
-def _ranks(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rank from 1 up; equal numbers share the mean of their ranks."""
-    _, where, times = np.unique(numbers, return_inverse=True, return_counts=True)
-    last = np.cumsum(times)
-    made: NDArray[np.float64] = (last - (times - 1) / 2)[where]
-    return made
-
-
-def _pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    if np.array_equal(a, b):
-        return 1.0
-    if not a.std() or not b.std():
-        return 0.0
-    return float(np.corrcoef(a, b)[0, 1])
+    near, fresh = (
+        rank_correlation(found["train"], found[t]) or 0.0 if t in found else None
+        for t in ("synthetic", "holdout")
+    )
+    return near or 0.0, fresh

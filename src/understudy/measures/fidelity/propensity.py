@@ -6,19 +6,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.matrix import Floats, Marks, Matrix, mixed, ranks
 from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import Card, Finding, Part, around, described
 from understudy.measures.boosting import one_by_one
-from understudy.measures.features import Features, draw, features, in_order
 from understudy.measures.fidelity.columns import NO_HOLDOUT
-from understudy.measures.fidelity.logistic import design, propensities
 
-Scores = NDArray[np.float64]
-Labels = NDArray[np.bool_]
 FEWEST = 20
 LEAVES = 31
 ROWS_A_LEAF = 20
 DIGITS = 9
+ROWS_A_TERM = 20
+RIDGE = 1e-4
+STEPS = 30
+AT_ONCE = 8192
+DEPENDENT = 1e-6
 
 CARD = Card(
     name="fidelity.propensity",
@@ -65,7 +67,7 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Told:
+class PropensityFits:
     """Both models, the degrees of freedom of the first, and the share of rows of the player."""
 
     logistic: Fitted
@@ -120,7 +122,7 @@ def propensity(
     )
 
 
-def _p_value(told: Told) -> float:
+def _p_value(told: PropensityFits) -> float:
     from scipy.stats import chi2
 
     return float(chi2.sf(told.freedom * told.logistic.ratio, told.freedom))
@@ -133,18 +135,13 @@ def judge(
     size: int,
     terms: int,
     shuffles: int,
-) -> Told | None:
+) -> PropensityFits | None:
     """Fit both models to training and a table together; none where there is nothing to fit."""
-    made = features(comparison, ("train", player))
-    matrix = np.concatenate(
-        [
-            made.tables["train"][draw(made, "train", known, _stream(comparison, "train"))],
-            made.tables[player][draw(made, player, size, _stream(comparison, "player"))],
-        ]
+    made = comparison.matrix(("train", player))
+    matrix, is_player = mixed(
+        made.draw("train", known, _stream(comparison, "train")),
+        made.draw(player, size, _stream(comparison, "player")),
     )
-    label = np.repeat(np.array([0, 1]), [known, size])
-    order = in_order(matrix, label)
-    matrix, is_player = matrix[order], label[order] == 1
     share = float(is_player.mean())
     model = design(matrix, made.is_category, made.columns, terms)
     freedom = model.shape[1] - 1
@@ -153,7 +150,7 @@ def judge(
     by_chance = freedom * share * (1 - share) / len(matrix)
     logistic = fitted(propensities(model, is_player), is_player, by_chance)
 
-    def grow(number: int) -> tuple[Scores, float]:
+    def grow(number: int) -> tuple[Floats, float]:
         """Grow a tree for the labels as they are, and then for labels permuted."""
         again = _stream(comparison, "permute", str(number))
         labels = again.permutation(is_player) if number else is_player
@@ -164,14 +161,14 @@ def judge(
     grown, _ = next(trees)
     null = [error for _, error in trees]
     tree = fitted(grown, is_player, float(np.mean(null)))
-    return Told(logistic, tree, freedom, share)
+    return PropensityFits(logistic, tree, freedom, share)
 
 
 def _stream(comparison: Comparison, *names: str) -> np.random.Generator:
     return comparison.stream(CARD.name, *names)
 
 
-def fitted(scores: Scores, is_player: Labels, expected: float) -> Fitted:
+def fitted(scores: Floats, is_player: Marks, expected: float) -> Fitted:
     """Sum up what a model made of the rows.
 
     Examples
@@ -197,7 +194,7 @@ def fitted(scores: Scores, is_player: Labels, expected: float) -> Fitted:
     )
 
 
-def tree_scores(matrix: Scores, is_player: Labels, made: Features) -> Scores:
+def tree_scores(matrix: Floats, is_player: Marks, made: Matrix[Which]) -> Floats:
     """Grow one classification tree; give each row its leaf's share of rows with the label.
 
     The first tree of gradient boosting splits as a classification tree by Gini's index does: all
@@ -218,11 +215,11 @@ def tree_scores(matrix: Scores, is_player: Labels, made: Features) -> Scores:
     rows = np.where(empty, 0.0, matrix) if empty.any() else matrix
     step = model.fit(rows, is_player.astype(np.int64)).decision_function(rows)
     share = float(is_player.mean())
-    scores: Scores = share + (step - math.log(share / (1 - share))) * share * (1 - share)
+    scores: Floats = share + (step - math.log(share / (1 - share))) * share * (1 - share)
     return scores
 
 
-def _parts(told: Told, fresh: Told | None) -> list[Part]:
+def _parts(told: PropensityFits, fresh: PropensityFits | None) -> list[Part]:
     logistic, other = (fresh.logistic, fresh.tree) if fresh else (None, None)
     own = told.tree
     parts = _of_model("logistic model", told.logistic, logistic, 1 - told.share)
@@ -241,3 +238,105 @@ def _of_model(name: str, own: Fitted, other: Fitted | None, rest: float) -> list
         part("SPECKS", own.specks, other.specks if other else None, "fraction"),
         part("PO50", own.over_half, other.over_half if other else None, "fraction"),
     ]
+
+
+def design(matrix: Floats, is_category: Marks, columns: tuple[str, ...], most: int) -> Floats:
+    """Give the terms of the model, standardised and independent, a column of ones first.
+
+    First come the terms of each column (``data.matrix.ranks``), then squares of ranks and products
+    of two columns, those that vary most first. There are at most ``most`` terms, and one for every
+    twenty rows.
+    """
+    most = min(most, len(matrix) // ROWS_A_TERM)
+    main: list[Floats] = []
+    of: list[str] = []
+    squares: list[int] = []
+    for feature, category, name in zip(matrix.T, is_category, columns, strict=True):
+        if not category:
+            squares.append(len(main))
+        terms_of = ranks(feature, bool(category))
+        main += terms_of
+        of += [name] * len(terms_of)
+    if not main:
+        return np.ones((len(matrix), 1))
+    terms = np.column_stack(main)
+    spread = terms.std(axis=0)
+    kept = np.sort(np.argsort(-spread, kind="stable")[:most])
+    if len(kept) < most:
+        pairs = _products(terms, of, squares)[: most - len(kept)]
+        made = [terms[:, kept], *(terms[:, i : i + 1] * terms[:, j : j + 1] for i, j in pairs)]
+        terms = np.concatenate(made, axis=1)
+    else:
+        terms = terms[:, kept]
+    terms = terms - terms.mean(axis=0)
+    spread = terms.std(axis=0)
+    terms = terms[:, spread > DEPENDENT] / spread[spread > DEPENDENT]
+    return np.concatenate([np.ones((len(matrix), 1)), terms[:, _independent(terms)]], axis=1)
+
+
+def _products(terms: Floats, of: list[str], squares: list[int]) -> list[tuple[int, int]]:
+    """List squares of ranks and pairs of terms of two columns, those that vary most first."""
+    many = len(terms)
+    squared = terms * terms
+    variance = squared.T @ squared / many - (terms.T @ terms / many) ** 2
+    every = [
+        (i, j)
+        for i in range(len(of))
+        for j in range(i, len(of))
+        if of[i] != of[j] or (i == j and i in squares)
+    ]
+    # rounded, for sums in another order may differ in the last digit
+    return sorted(every, key=lambda pair: (-round(float(variance[pair]), 9), pair))
+
+
+def _independent(terms: Floats) -> NDArray[np.intp]:
+    """Choose terms none of which is a combination of the others."""
+    from scipy.linalg.lapack import dpstrf
+
+    _, order, rank, _ = dpstrf(terms.T @ terms / len(terms), tol=DEPENDENT, lower=1)
+    return np.sort(order[:rank] - 1)
+
+
+def propensities(terms: Floats, label: Marks) -> Floats:
+    """Fit a logistic model by Newton's method; give each row's chance to have the label.
+
+    A ridge of 0.0001 keeps coefficients finite where the tables can be told apart for certain.
+    """
+    target = label.astype(float)
+    share = float(target.mean())
+    beta = np.zeros(terms.shape[1])
+    beta[0] = math.log(share / (1 - share))
+    chance, loss = _loss(terms, target, beta)
+    for _ in range(STEPS):
+        slope = terms.T @ (chance - target) + RIDGE * beta
+        step = np.linalg.solve(_curve(terms, chance), slope)
+        length = 1.0
+        while True:
+            moved, less = _loss(terms, target, beta - length * step)
+            if less <= loss or length < 1e-3:
+                break
+            length /= 2
+        gained = loss - less
+        if gained > 0:
+            beta, chance, loss = beta - length * step, moved, less
+        if gained <= 1e-8:
+            break
+    return chance
+
+
+def _loss(terms: Floats, target: Floats, beta: Floats) -> tuple[Floats, float]:
+    odds = terms @ beta
+    loss = np.logaddexp(0, odds).sum() - target @ odds + RIDGE / 2 * beta @ beta
+    return 1 / (1 + np.exp(-np.clip(odds, -700, 700))), float(loss)
+
+
+def _curve(terms: Floats, chance: Floats) -> Floats:
+    """Give the second derivative of the loss, some rows at a time."""
+    made = RIDGE * np.eye(terms.shape[1])
+    for begin in range(0, len(terms), AT_ONCE):
+        block = terms[begin : begin + AT_ONCE]
+        p = chance[begin : begin + AT_ONCE]
+        root = np.sqrt(np.maximum(p * (1 - p), 1e-10))
+        block = block * root[:, None]
+        made += block.T @ block
+    return made

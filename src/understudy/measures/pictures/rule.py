@@ -23,7 +23,7 @@ class Rare:
     @classmethod
     def of(cls, comparison: Comparison, name: str) -> "Rare":
         """Look up the rare values of a training column."""
-        return comparison.once(("rare values", name), lambda: cls._find(comparison, name))
+        return comparison.train.once(("rare values", name), lambda: cls._find(comparison, name))
 
     @classmethod
     def _find(cls, comparison: Comparison, name: str) -> "Rare":

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.matrix import MOST_LEVELS
 from understudy.judging.comparison import Comparison
-from understudy.measures.features import MOST_LEVELS
 from understudy.measures.privacy.places import MISSING, Codes, Places, fixed_order
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.memory import MemorySource
 from understudy.errors import DataError, OptionError, UnderstudyError, interrupted
 from understudy.judging.comparison import Comparison, compare_tables
 from understudy.judging.findings import LEVEL
@@ -79,8 +78,6 @@ def _real_rows(comparison: Comparison) -> pl.DataFrame:
     frames, texts = [], []
     for which in ("train", "holdout"):
         source = comparison.source(which)
-        if not isinstance(source, MemorySource):
-            raise DataError("a generator is fitted to tables in memory", hint="read the table")
         frames.append(source.table.frame.select(comparison.names))
         texts.append(source.rows())
     first, second = frames

@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from understudy.data.memory import MemorySource
+from understudy.data.source import Source, source_of
 from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.judging.comparison import Comparison, Kept, Made, Progress, silent
+from understudy.judging.comparison import Comparison, Made, Progress, silent
 from understudy.measures import choose
 from understudy.measures.utility.estimates import as_formulas, check_formulas
 from understudy.workflows.advisor import resolve
@@ -28,10 +28,9 @@ __all__ = ["Contest", "Difference", "Judgement", "compare"]
 class _Ring:
     """The real tables and the roles of columns, the same for every candidate."""
 
-    train: MemorySource
-    holdout: MemorySource | None
+    train: Source
+    holdout: Source | None
     roles: Mapping[str, Any]
-    _codecs: dict[Any, Any] = field(default_factory=dict)
 
     def comparison(
         self,
@@ -43,12 +42,11 @@ class _Ring:
         """Compare a release; codecs, and with them the codes of the real tables, are shared."""
         return Comparison(
             self.train,
-            (MemorySource(release),),
+            (source_of(release),),
             self.holdout,
             options=options,
             progress=progress,
             made=made,
-            _kept=Kept(self._codecs),
             **self.roles,
         )
 
@@ -119,7 +117,7 @@ def compare(
         "formula": formulas,
         "seed": seed,
     }
-    ring = _Ring(MemorySource(real), None if fresh is None else MemorySource(fresh), roles)
+    ring = _Ring(source_of(real), None if fresh is None else source_of(fresh), roles)
     start = time.perf_counter()
     first = ring.comparison(next(iter(tables.values())), options, progress)
     is_fresh, checked, _ = check_holdout(first)

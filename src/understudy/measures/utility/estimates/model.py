@@ -6,22 +6,25 @@ synthetic table has among them; if not, rows with another level are left out. A 
 more than 5 % of the synthetic rows are left out has no coefficient that they can tell.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy import optional
+from understudy.data.matrix import Floats, level_counts
 from understudy.data.schema.columns import MICROSECONDS
 from understudy.data.source import Source
 from understudy.errors import DataError
 from understudy.judging.comparison import Comparison
-from understudy.measures.pictures import K
+from understudy.measures.pictures import K, few_dominate
 from understudy.measures.utility.estimates.formula import Factor, Formula
 
-Floats = NDArray[np.float64]
 OTHERS = "(all others)"
 INTERCEPT = "(intercept)"
 YEAR = 365.25 * MICROSECONDS["day"]
@@ -34,7 +37,7 @@ class Impossible(DataError):
 
 
 @dataclass(frozen=True)
-class Rows:
+class ModelRows:
     """The rows of one table that can be used: response, design, and how many cannot."""
 
     response: Floats
@@ -56,9 +59,9 @@ class Design:
     formula: Formula
     family: str
     names: tuple[str, ...]
-    train: Rows
-    synthetic: tuple[Rows, ...]
-    holdout: Rows | None
+    train: ModelRows
+    synthetic: tuple[ModelRows, ...]
+    holdout: ModelRows | None
     lost: NDArray[np.bool_]
     notes: tuple[str, ...]
 
@@ -82,8 +85,7 @@ class Coding:
         known = texts.replace_strict(
             self.levels, range(len(self.levels)), default=other, return_dtype=pl.Int64
         )
-        made: NDArray[np.int64] = known.set(texts.is_null(), -1).to_numpy()
-        return made
+        return known.set(texts.is_null(), -1).to_numpy()
 
     def left_out(self, texts: pl.Series) -> int:
         """Count the rows that are left out for their level."""
@@ -91,7 +93,7 @@ class Coding:
 
     def foreign(self, texts: pl.Series) -> int:
         """Count the rows whose level training does not have."""
-        counts = _counts(texts).iter_rows()
+        counts = level_counts(texts).iter_rows()
         return sum(times for level, times in counts if level not in self.seen)
 
 
@@ -151,7 +153,7 @@ def _response(
 ) -> tuple[str, Coding | None, str]:
     """Choose the family; for a logistic one give the two levels, the event second."""
     category = is_category(comparison, factor)
-    counts = _counts(texts[factor.name])
+    counts = level_counts(texts[factor.name])
     if not counts.height:
         raise Impossible(f"The response {factor} is missing from every training row.")
     shown = sorted(counts.filter(pl.col("times") >= K)["level"])
@@ -199,15 +201,9 @@ def _numbers(comparison: Comparison, source: Source, factor: Factor) -> Floats:
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
-def _counts(texts: pl.Series) -> pl.DataFrame:
-    """Count the levels, the most frequent first."""
-    counts = texts.drop_nulls().alias("level").value_counts(name="times")
-    return counts.sort(["times", "level"], descending=[True, False])
-
-
 def _coding(factor: Factor, texts: pl.Series, most: int) -> tuple[Coding, str]:
     """Choose the levels that are told apart: frequent enough in training, the first the base."""
-    counts = _counts(texts)
+    counts = level_counts(texts)
     kept = counts.filter(pl.col("times") >= K).head(most)
     lumped = int(counts["times"].sum()) - int(kept["times"].sum())
     coding = Coding(tuple(kept["level"]), lumped >= K, frozenset(counts["level"]))
@@ -297,7 +293,7 @@ def _rows(
     columns: Sequence[Column],
     codes: Mapping[Factor, NDArray[np.int64]],
     numbers: Mapping[Factor, Floats],
-) -> Rows:
+) -> ModelRows:
     whole = ~np.isnan(response)
     for code in codes.values():
         whole &= code >= 0
@@ -307,4 +303,158 @@ def _rows(
     for place, column in enumerate(columns):
         for factor, level in column:
             made[:, place] *= numbers[factor][whole] if level < 0 else codes[factor][whole] == level
-    return Rows(response[whole], made, int((~whole).sum()))
+    return ModelRows(response[whole], made, int((~whole).sum()))
+
+
+DEPENDENT = 1e-7
+ROUNDING = 1e-12
+SEPARATED = 10.0
+STEPS = 100
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Coefficients of one table; nan where the table cannot tell.
+
+    ``spread`` is the covariance that allows for a wrong model (sandwich), for redraws. ``swayed``
+    marks the coefficients that fewer than five rows decide, see ``_swayed``.
+    """
+
+    estimate: Floats
+    error: Floats
+    spread: Floats
+    swayed: NDArray[np.bool_]
+    freedom: float
+    rows: int
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which coefficients the table can tell."""
+        return np.isfinite(self.estimate)
+
+
+def independent(design: Floats) -> NDArray[np.bool_]:
+    """Mark the columns that do not follow from those before them.
+
+    Where the first is an intercept, the others are judged by what they vary, not by their means.
+
+    Examples
+    --------
+    >>> independent(np.array([[1.0, 1, 2], [1, 2, 3], [1, 3, 4], [1, 7, 8]])).tolist()
+    [True, True, False]
+    """
+    centred = design.shape[1] > 0 and np.ptp(design[:, 0]) == 0 and design[0, 0] != 0
+    basis = np.empty((design.shape[0], 0))
+    kept = np.zeros(design.shape[1], bool)
+    for place, column in enumerate(design.T):
+        own = column - column.mean() if centred and place else column
+        rest = own - basis @ (basis.T @ own)
+        rest -= basis @ (basis.T @ rest)
+        length = float(np.linalg.norm(rest))
+        least = DEPENDENT * np.linalg.norm(own), ROUNDING * np.linalg.norm(column)
+        if length > max(least):
+            kept[place] = True
+            basis = np.column_stack([basis, rest / length])
+    return kept
+
+
+def fit(rows: ModelRows, family: str, which: str) -> Fit:
+    """Fit a model to the rows of a table; ``which`` names it in the message if that fails."""
+    _check(rows, family, which)
+    kept = independent(rows.design)
+    table = rows.design[:, kept]
+    if len(rows) <= table.shape[1]:
+        raise Impossible(f"{which} has {len(rows)} whole rows, too few for the model.")
+    scale = np.maximum(np.abs(table).max(axis=0), np.finfo(float).tiny)
+    table = table / scale
+    weights, bread, error, mean = _solve(table, rows.response, family, which)
+    told = _told(table, error, family)
+    if not told.any():
+        raise Impossible(
+            f"{which}: the terms separate the response perfectly, so no coefficient is finite."
+        )
+    lever, apart = table @ bread, rows.response - mean
+    sway = lever * apart[:, None]
+    swayed = _swayed(lever, apart, mean, family)
+    places = np.flatnonzero(kept)[told]
+    p = rows.design.shape[1]
+    made = Fit(
+        np.full(p, np.nan),
+        np.full(p, np.nan),
+        np.zeros((p, p)),
+        np.ones(p, bool),
+        float(len(rows) - table.shape[1]) if family == "linear" else float("inf"),
+        len(rows),
+    )
+    made.estimate[places] = (weights / scale)[told]
+    made.error[places] = (error / scale)[told]
+    own = (sway / scale)[:, told]
+    made.spread[np.ix_(places, places)] = own.T @ own
+    made.swayed[places] = swayed[told]
+    return made
+
+
+def _told(table: Floats, error: Floats, family: str) -> NDArray[np.bool_]:
+    """Mark the coefficients that are finite: where classes are separated, errors run away.
+
+    The intercept makes up for large means of other columns, so its error is looked at only where
+    another column's runs away.
+    """
+    spread = table.std(axis=0)
+    told: NDArray[np.bool_] = np.isfinite(error)
+    if family != "linear":
+        told &= error * spread <= SEPARATED
+        if not told.all():
+            told &= (spread > 0) | (error <= SEPARATED)
+    return told
+
+
+def _swayed(lever: Floats, apart: Floats, mean: Floats, family: str) -> NDArray[np.bool_]:
+    """Mark what would give a row away: fewer than five make half or more of a sum of squares.
+
+    The sums are of the influences of the rows on a coefficient (a response far out), of their
+    weights in it (a predictor far out), and in a linear model of the residuals, which are in all
+    standard errors.
+    """
+    weight = {"linear": np.ones_like(mean), "logistic": mean * (1 - mean), "poisson": mean}[family]
+    if family == "linear" and few_dominate(apart**2):
+        return np.ones(lever.shape[1], bool)
+    return np.array(
+        [few_dominate(weight * a**2) or few_dominate((a * apart) ** 2) for a in lever.T]
+    )
+
+
+def _check(rows: ModelRows, family: str, which: str) -> None:
+    if not len(rows):
+        raise Impossible(
+            f"{which} has no row in which all columns of the formula have a value that counts."
+        )
+    low, high = float(rows.response.min()), float(rows.response.max())
+    if low == high:
+        what = "one class only" if family == "logistic" else "one value only"
+        raise Impossible(f"The response has {what} in {which}.")
+    if family == "poisson" and low < 0:
+        raise Impossible(f"A Poisson model needs counts, and {which} has negative ones.")
+
+
+def _solve(
+    table: Floats, response: Floats, family: str, which: str
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Give coefficients, the inverse of the information, standard errors and fitted means."""
+    api: Any = optional.need("statsmodels.api", extra="stats")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what they warn of is checked: convergence, separation
+        if family == "linear":
+            found = api.OLS(response, table).fit()
+            return found.params, found.normalized_cov_params, found.bse, found.fittedvalues
+        own = api.families.Binomial() if family == "logistic" else api.families.Poisson()
+        found = api.GLM(response, table, family=own).fit(maxiter=STEPS)
+        finite = np.isfinite(found.params).all() and np.isfinite(found.deviance)
+        if not found.converged or not finite:
+            raise Impossible(f"{which}: the fit does not converge; is the response separated?")
+        return found.params, found.normalized_cov_params, found.bse, found.fittedvalues
+
+
+def together(fits: Sequence[Fit]) -> tuple[Floats, Floats]:
+    """Give estimates and variances, one row a table."""
+    return np.stack([f.estimate for f in fits]), np.stack([f.error**2 for f in fits])
