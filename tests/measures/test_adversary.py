@@ -7,13 +7,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from understudy.measures.privacy.nearest import nearest_errors, nearest_keys
 
 from people import people
 from understudy.errors import OptionError
 from understudy.judging.comparison import compare_tables
 from understudy.measures.privacy.adversary import adversary_error
 from understudy.measures.privacy.guesses import Secret
-from understudy.measures.privacy.nearest import nearest_errors, nearest_keys
 
 
 def errors(persons, table, truth, values, counts, *, levels=0):

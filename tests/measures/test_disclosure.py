@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from understudy.measures.privacy.disclosure import attribute_disclosure, replicated_uniques
+from understudy.measures.privacy.disclosure.swaps import alone
 
 import understudy as us
 from people import people
 from understudy.errors import OptionError
 from understudy.judging.comparison import compare_tables
-from understudy.measures.privacy.disclosure import attribute_disclosure, replicated_uniques
-from understudy.measures.privacy.disclosure.swaps import alone
 
 KEYS, SECRET = ("sex", "age"), "illness"
 

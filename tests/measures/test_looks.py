@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import fisher_exact
+from understudy.measures.privacy.looks import corrected, take_looks
 
 from understudy.errors import OptionError
 from understudy.judging.comparison import compare_tables
-from understudy.measures.privacy.looks import corrected, take_looks
 
 
 def comparison(train=50, holdout=50, seed=0):
@@ -106,7 +106,6 @@ def test_every_choice_of_labels_is_as_likely_as_any_other(rows, train):
     from math import comb
 
     from scipy.stats import chisquare
-
     from understudy.measures.privacy.pool import random_labels
 
     rng = np.random.default_rng(2)

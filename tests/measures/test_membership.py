@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
+from understudy.measures.privacy.membership_looks import Together
+from understudy.measures.privacy.membership_scores import density, first_part, sides
 
 import understudy as us
 from people import people
@@ -13,8 +15,6 @@ from understudy.judging import rates
 from understudy.judging.comparison import compare_tables
 from understudy.kernels.roc import linear_areas
 from understudy.measures.privacy.membership import caught_between, membership
-from understudy.measures.privacy.membership_looks import Together
-from understudy.measures.privacy.membership_scores import density, first_part, sides
 
 
 def part(finding, name):

@@ -7,13 +7,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from understudy.measures.privacy.attackers import radius_guess
 
 import understudy as us
 from packaged import patients
 from people import people
 from understudy.errors import OptionError
 from understudy.judging.comparison import compare_tables
-from understudy.measures.privacy.attackers import radius_guess
 from understudy.measures.privacy.attribution import correct_attribution
 from understudy.measures.privacy.guesses import Known, Secret
 from understudy.measures.privacy.radius import radius_attribution

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
+from understudy.measures.privacy.pool import Pool, pool_neighbors, swap_labels
 
 from packaged import randhie
 from people import people
@@ -25,7 +26,6 @@ from understudy.measures.privacy.distances import (
     neighbour_ratio,
     too_close,
 )
-from understudy.measures.privacy.pool import Pool, pool_neighbors, swap_labels
 
 ALPHA = 0.01 / 40
 LEVELS = (0.01, 0.05, 0.1)

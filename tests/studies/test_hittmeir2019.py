@@ -172,8 +172,8 @@ def test_scikit_learn_gives_the_same_guesses():
     """Three keys, as in scenario 1, by the library that the authors used."""
     from sklearn.neighbors import RadiusNeighborsRegressor
     from sklearn.preprocessing import StandardScaler
-
     from understudy.measures.privacy.attackers import radius_guess
+
     from understudy.measures.privacy.guesses import Known, Secret
 
     keys = ("age", "sex", "pressure")

@@ -1,4 +1,6 @@
-"""Areas under the ROC curve, rates at a few false positives and exact intervals of shares."""
+"""Areas under the ROC curve, rates at a few false positives, exact chances and intervals."""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,3 +78,39 @@ def clopper_pearson(
     low = betaincinv(np.maximum(won, 1), lost + 1, alpha / 2)
     high = betaincinv(won + 1, np.maximum(lost, 1), 1 - alpha / 2)
     return np.where(won > 0, low, 0.0), np.where(lost > 0, high, 1.0)
+
+
+def alone(most: int, drawn: int, persons: int) -> Floats:
+    """Give the chance that of 0, 1 … ``most`` persons exactly one is among those drawn.
+
+    Examples
+    --------
+    >>> alone(2, 10, 10).tolist(), alone(2, 5, 10).round(3).tolist()
+    ([0.0, 1.0, 0.0], [0.0, 0.5, 0.556])
+    """
+    many = np.arange(most + 1)
+    if drawn == persons:
+        return np.where(many == 1, 1.0, 0.0)
+    return hypergeometric(np.ones_like(many), persons, many, drawn)
+
+
+def hypergeometric(
+    hits: NDArray[np.integer], rows: int, marked: NDArray[np.integer], size: int
+) -> Floats:
+    """Give the chance of so many hits among ``size`` of ``rows`` persons, so many of them marked.
+
+    Examples
+    --------
+    >>> float(hypergeometric(np.array(1), 4, np.array(2), 2).round(3))
+    0.667
+    """
+    from scipy.special import gammaln
+
+    def ways(many: Any, chosen: Any) -> Any:
+        return gammaln(many + 1) - gammaln(chosen + 1) - gammaln(many - chosen + 1)
+
+    possible = (hits <= marked) & (marked <= rows) & (hits <= size)
+    possible &= size - hits <= rows - marked
+    with np.errstate(invalid="ignore"):
+        made = ways(marked, hits) + ways(rows - marked, size - hits) - ways(rows, size)
+    return np.where(possible, np.exp(np.where(possible, made, 0.0)), 0.0)

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from understudy.data.datasets import dataset
 from understudy.data.schema import near
 from understudy.errors import DataError
-from understudy.measures.privacy.attackers import radius_guess
-from understudy.measures.privacy.guesses import Known, Secret
+from understudy.measures.privacy.coding import Known
+from understudy.measures.privacy.guesses import SensitiveColumn
+from understudy.measures.privacy.radius import radius_guess
 from understudy.studies.hittmeir2019.expected import FIGURES
 from understudy.studies.hittmeir2019.prediction import SEEDS, TASKS, predict
 from understudy.studies.hittmeir2019.scaling import mean_scores, places, scores, standard
@@ -110,7 +111,7 @@ def _scenario(scenario: Scenario, frame: pl.DataFrame) -> list[dict[str, Any]]:
             np.zeros(len(keys), bool),
             keys,
         )
-        secret = Secret(scenario.target, True, target[persons], target[seen], 0)
+        secret = SensitiveColumn(scenario.target, True, target[persons], target[seen], 0)
         found.append(scores(target[persons], radius_guess(known, [secret])[0].guess))
     dummy = scores(target[persons], np.full(len(target[persons]), target[seen].mean()))
     made = {"dataset": scenario.dataset, "row": "Original"}
