@@ -9,19 +9,18 @@ equally near points are more than are listed, they are a crowd: added up, and no
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, described
-from understudy.judging.judge import Judgement, Scores, judge
-from understudy.judging.register import FEW_PERSONS, register
+from understudy.judging.judge import Judgement
+from understudy.judging.register import FEW_PERSONS
 from understudy.measures.privacy.coding import (
     Flags,
     Floats,
@@ -32,8 +31,10 @@ from understudy.measures.privacy.coding import (
     real_tables,
 )
 from understudy.measures.privacy.guesses import (
+    GuessLook,
     SensitiveColumn,
     advantage,
+    judge_guesses,
     mean,
     sensitive_columns,
 )
@@ -106,30 +107,20 @@ def adversary_error(
     errors = nearest_errors(columns, near, counts)
     ceilings = nearest_errors([c.from_training(train) for c in columns], own, counts)
     groups = _unusual(persons, near, is_category, share)
-    every = list(_looks(columns, errors, ceilings, counts, groups))
-    scores, few = Scores(
-        [look.name for look in every],
-        np.column_stack([look.scores for look in every]),
-        train,
-        [look.beside(train) for look in every],
-        leak=-1,
-    ).told()
-    if scores is None:
-        return CARD.not_applicable(FEW_PERSONS)
-    if few:
-        notes.append(f"{few:,} of {len(every):,} looks left out: {FEW_PERSONS}")
-    looks = [look for look in every if look.name in scores.names]
-    judged = judge(
-        comparison, scores, name=CARD.name, permutations=permutations, strata=strata, group=group,
-        bounds=(0.0, 2.0),
+    found = judge_guesses(
+        comparison, list(_looks(columns, errors, ceilings, counts, groups)), largest=2.0,
+        name=CARD.name, permutations=permutations, strata=strata, group=group,
     )  # fmt: skip
+    if found is None:
+        return CARD.not_applicable(FEW_PERSONS)
+    judged, looks, few = found
     judged = _everybody_in_front(judged, looks)
     return judged.finding(
         CARD,
         parts=(*advantage(judged), *judged.parts),
         tables=_lines(judged.parts, comparison.has_holdout),
-        notes=[judged.note, *notes],
-        register=_register(looks[judged.shown], near, train),
+        notes=[judged.note, *notes, few],
+        register=looks[judged.shown].register(CARD.name, train, near.first()),
     )
 
 
@@ -178,31 +169,13 @@ def _first(size: int, *by: NDArray[Any]) -> Flags:
     return chosen
 
 
-@dataclass(frozen=True)
-class NeighbourLook:
-    """A sensitive column (or all), a number of neighbours, and some persons (or everybody)."""
-
-    name: str
-    scores: Floats
-    naive: Floats
-    ceiling: Floats
-    group: str = ""
-
-    def beside(self, train: int) -> dict[str, float | None]:
-        """Give the numbers beside the mean score, and of how many persons some are."""
-        made = {"original": mean(self.ceiling), "naive": mean(self.naive[:train])}
-        if self.group:
-            made["persons"] = float((~np.isnan(self.scores[:train])).sum())
-        return made
-
-
 def _looks(
     columns: list[SensitiveColumn],
     errors: list[Floats],
     ceilings: list[Floats],
     counts: list[int],
     groups: dict[str, Flags],
-) -> Iterator[NeighbourLook]:
+) -> Iterator[GuessLook]:
     """Take every look: for each column and for all together."""
     naive = [_naive(column) for column in columns]
     names = [column.name for column in columns]
@@ -212,14 +185,14 @@ def _looks(
         naive = [*naive, _over(naive)]
     for name, found, own, guess in zip(names, errors, ceilings, naive, strict=True):
         for place, k in enumerate(counts):
-            yield NeighbourLook(f"{name}, k = {k}", found[:, place], guess, own[:, place])
+            yield GuessLook(f"{name}, k = {k}", found[:, place], guess, mean(own[:, place]))
         for group, who in groups.items():
-            yield NeighbourLook(
+            yield GuessLook(
                 f"{name}, k = {counts[0]}, {group}",
                 np.where(who, found[:, 0], np.nan),
                 np.where(who, guess, np.nan),
-                np.where(who[: len(own)], own[:, 0], np.nan),
-                group,
+                mean(own[who[: len(own)], 0]),
+                some=True,
             )
 
 
@@ -251,14 +224,14 @@ def relative_change(truth: Floats, guess: Floats) -> Floats:
     return np.divide(apart, size, out=np.where(np.isnan(apart), np.nan, 0.0), where=size > 0)
 
 
-def _everybody_in_front(judged: Judgement, looks: list[NeighbourLook]) -> Judgement:
+def _everybody_in_front(judged: Judgement, looks: Sequence[GuessLook]) -> Judgement:
     """Unless there is evidence of a leak, show a look over everybody.
 
     A mean over few persons has a wide interval, and tells nothing where there is nothing.
     """
     if judged.flagged or judged.reference is None or judged.spread is None:
         return judged
-    over_all = [place for place, look in enumerate(looks) if not look.group]
+    over_all = [place for place, look in enumerate(looks) if not look.some]
     ahead = (judged.reference - judged.value) / np.where(judged.spread > 0, judged.spread, 1.0)
     shown = max(over_all or range(len(looks)), key=lambda place: float(ahead[place]))
     return replace(judged, shown=shown)
@@ -275,18 +248,6 @@ def _lines(parts: tuple[Part, ...], with_holdout: bool) -> dict[str, TableOfNumb
         found.setdefault(name, []).append((int(k), part.value, *control, part.more["original"]))
     columns = ("k", "training", *(["holdout"] if with_holdout else []), "original")
     return {f"line:{name}": TableOfNumbers(columns, tuple(rows)) for name, rows in found.items()}
-
-
-def _register(look: NeighbourLook, near: "NearestKeys", train: int) -> pl.DataFrame:
-    """List the training persons about whom the adversary is least wrong, nearest record first."""
-    error, distance = look.scores[:train], near.first()[:train]
-    gain = np.where(np.isnan(error), -np.inf, look.naive[:train] - error)
-    order = np.lexsort((distance, -gain))
-    order = order[gain[order] > 0]
-    return register(
-        CARD.name, order, look.name,
-        error=error[order], naive_error=look.naive[order], distance=distance[order],
-    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,20 @@ Persons are training rows, then holdout rows if there are any. An attacker who k
 and sees a table (the release; for a ceiling, training itself) guesses their sensitive values.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from understudy.data.codec import MISSING
 from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import Part
-from understudy.judging.judge import Judgement
+from understudy.judging.judge import Judgement, Scores, judge
+from understudy.judging.register import FEW_PERSONS, register
 from understudy.measures.privacy.coding import Floats, Ints, real_codec, real_tables
 from understudy.measures.privacy.keys import same_keys
 
@@ -99,6 +103,57 @@ def _column(comparison: Comparison, name: str) -> SensitiveColumn:
 def _nothing(values: NDArray[np.float64] | NDArray[np.int64]) -> bool:
     missing = np.isnan(values) if values.dtype.kind == "f" else values == MISSING
     return bool(missing.all())
+
+
+@dataclass(frozen=True)
+class GuessLook:
+    """How wrong each person's guess is, in one way to guess, beside a guess without keys.
+
+    ``original`` is the mean error of guesses about training persons from the training table itself;
+    ``some`` says that only some persons have a score.
+    """
+
+    name: str
+    scores: Floats
+    naive: Floats
+    original: float | None
+    some: bool = False
+
+    def register(self, measure: str, train: int, distance: Floats | None = None) -> pl.DataFrame:
+        """List the training persons about whom the keys gain most, nearest record first."""
+        error, naive = self.scores[:train], self.naive[:train]
+        gain = np.where(np.isnan(error), -np.inf, naive - error)
+        far = np.zeros(train) if distance is None else distance[:train]
+        order = np.lexsort((far, -gain))
+        order = order[gain[order] > 0]
+        beside: dict[str, Any] = {} if distance is None else {"distance": far[order]}
+        return register(
+            measure, order, self.name, error=error[order], naive_error=naive[order], **beside
+        )
+
+
+def judge_guesses(
+    comparison: Comparison, looks: Sequence[GuessLook], *, largest: float, **swaps: Any
+) -> tuple[Judgement, list[GuessLook], str] | None:
+    """Judge errors that are at most so large; none if too few persons have one.
+
+    Beside the judgement: the looks that were judged, and words on those that were not. ``swaps``
+    are the options of ``judge``.
+    """
+    train = comparison.height("train")
+    beside = []
+    for look in looks:
+        numbers = {"original": look.original, "naive": mean(look.naive[:train])}
+        if look.some:
+            numbers["persons"] = float((~np.isnan(look.scores[:train])).sum())
+        beside.append(numbers)
+    values = np.column_stack([look.scores for look in looks])
+    scores, few = Scores([look.name for look in looks], values, train, beside, leak=-1).told()
+    if scores is None:
+        return None
+    judged = judge(comparison, scores, bounds=(0.0, largest), **swaps)
+    said = f"{few:,} of {len(looks):,} looks left out: {FEW_PERSONS}" if few else ""
+    return judged, [look for look in looks if look.name in scores.names], said
 
 
 def mean(scores: Floats) -> float | None:

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, described
-from understudy.judging.judge import Scores, judge
-from understudy.judging.register import FEW_PERSONS, register
+from understudy.judging.register import FEW_PERSONS
 from understudy.measures.pictures import few_dominate
 from understudy.measures.privacy.coding import Floats, Ints, Known, distinct, known_points
 from understudy.measures.privacy.guesses import (
+    GuessLook,
     SensitiveColumn,
     advantage,
+    judge_guesses,
     mean,
     sensitive_columns,
 )
@@ -116,7 +116,7 @@ def radius_attribution(
         rng = comparison.stream(CARD.name, "attacker", ", ".join(dict.fromkeys(known.key)))
         return [model_guess(attacker, known, column, rng) for column in columns]
 
-    looks: list[KeyedGuess] = []
+    made: list[KeyedGuess] = []
     for number, keys in enumerate(sets):
         comparison.progress("sets of keys", number, len(sets))
         known = points.only(keys)
@@ -125,30 +125,24 @@ def radius_attribution(
             columns, guesses(known, columns), guesses(known.from_training(train), own), strict=True
         ):
             name = f"{column.name} from {', '.join(keys)}" if len(sets) > 1 else column.name
-            looks.append(KeyedGuess.of(name, column, guess, ceiling, train))
+            made.append(KeyedGuess.of(name, column, guess, ceiling, train))
     comparison.progress("sets of keys", len(sets), len(sets))
-    scores, few = Scores(
-        [look.name for look in looks],
-        np.column_stack([look.scores for look in looks]),
-        train,
-        [{"original": look.original, "naive": mean(look.naive[:train])} for look in looks],
-        leak=-1,
-    ).told()
-    if scores is None:
-        alone = all(np.isnan(look.guess.guess).all() for look in looks)
-        return CARD.not_applicable(NOBODY_NEAR if alone else FEW_PERSONS)
-    notes.append(f"{few:,} of {len(looks):,} looks left out: {FEW_PERSONS}" if few else "")
-    looks = [look for look in looks if look.name in scores.names]
-    judged = judge(
-        comparison, scores, name=CARD.name, permutations=permutations, strata=strata, group=group,
-        bounds=(0.0, math.inf),
+    found_looks = judge_guesses(
+        comparison, [guess.look for guess in made], largest=math.inf,
+        name=CARD.name, permutations=permutations, strata=strata, group=group,
     )  # fmt: skip
+    if found_looks is None:
+        alone = all(np.isnan(each.guess.guess).all() for each in made)
+        return CARD.not_applicable(NOBODY_NEAR if alone else FEW_PERSONS)
+    judged, looks, few = found_looks
+    kept = {look.name for look in looks}
+    made = [each for each in made if each.look.name in kept]
     return judged.finding(
         CARD,
-        parts=(*advantage(judged), *judged.parts, *_summaries(looks, train)),
-        tables={"by set of keys": _table(looks, train)},
-        notes=[judged.note, remark, *notes],
-        register=_register(looks[judged.shown], train),
+        parts=(*advantage(judged), *judged.parts, *_summaries(made, train)),
+        tables={"by set of keys": _table(made, train)},
+        notes=[judged.note, remark, *notes, few],
+        register=looks[judged.shown].register(CARD.name, train),
     )
 
 
@@ -309,33 +303,27 @@ def _by_name(name: str) -> Any:
 
 @dataclass(frozen=True)
 class KeyedGuess:
-    """One look: a set of keys and a sensitive column, guessed and scored for each person.
+    """A sensitive column guessed from a set of keys, and how wrong that is.
 
     ``ceiling`` is the guess about training persons from the training table itself.
     """
 
-    name: str
+    look: GuessLook
     column: SensitiveColumn
     guess: Guess
     ceiling: Guess
-    scores: Floats
-    naive: Floats
-    original: float
 
     @classmethod
     def of(
         cls, name: str, column: SensitiveColumn, guess: Guess, ceiling: Guess, train: int
     ) -> "KeyedGuess":
         """Score each person: the error as a part of the mean error of a guess without keys."""
-        if column.is_number:
-            naive = np.abs(column.persons - column.naive_number())
-        else:
-            naive = 1 - column.naive_shares()
+        naive = _errors(column, _without_keys(column).guess)
         unit = float(np.nanmean(naive)) or 1.0
         own = _errors(column.from_training(train), ceiling.guess)
         original = float(np.nanmean(own)) / unit if not np.isnan(own).all() else math.nan
         errors = _errors(column, guess.guess)
-        return cls(name, column, guess, ceiling, errors / unit, naive / unit, original)
+        return cls(GuessLook(name, errors / unit, naive / unit, original), column, guess, ceiling)
 
     def figures(self, train: int) -> tuple["Figures", "Figures", "Figures"]:
         """Give the paper's scores on training persons, on holdout persons, and of the ceiling."""
@@ -377,12 +365,12 @@ def _figures(column: SensitiveColumn, guess: Guess, rows: slice) -> Figures:
     }
 
 
-def _summaries(looks: Sequence[KeyedGuess], train: int) -> list[Part]:
+def _summaries(made: Sequence[KeyedGuess], train: int) -> list[Part]:
     """Give the mean and the spread over sets of keys, as the paper's tables do."""
-    made = []
-    for name in dict.fromkeys(look.column.name for look in looks):
-        own = [look for look in looks if look.column.name == name]
-        found = [look.figures(train) for look in own]
+    parts = []
+    for name in dict.fromkeys(each.column.name for each in made):
+        own = [each for each in made if each.column.name == name]
+        found = [each.figures(train) for each in own]
         without_keys = _figures(own[0].column, _without_keys(own[0].column), slice(0, train))
         for figure, naive in without_keys.items():
             (value, spread), (reference, _), (ceiling, ceiling_spread) = (
@@ -395,13 +383,13 @@ def _summaries(looks: Sequence[KeyedGuess], train: int) -> list[Part]:
                 "naive": naive,
             }
             unit = "in the column's unit" if figure == "MAE" else "fraction"
-            made.append(Part(f"{name}: {figure}", value, reference, more, unit))
-        reached = [np.where(np.isnan(look.guess.guess), 0.0, 1.0) for look in own]
+            parts.append(Part(f"{name}: {figure}", value, reference, more, unit))
+        reached = [np.where(np.isnan(each.guess.guess), 0.0, 1.0) for each in own]
         if min(float(r.mean()) for r in reached) < 1:
             within = np.mean(reached, axis=0)
             title = f"{name}: persons with a record within the radius"
-            made.append(Part(title, mean(within[:train]), mean(within[train:]), unit="fraction"))
-    return made
+            parts.append(Part(title, mean(within[:train]), mean(within[train:]), unit="fraction"))
+    return parts
 
 
 def _without_keys(column: SensitiveColumn) -> Guess:
@@ -416,20 +404,10 @@ def _over_keys(values: Sequence[float | None]) -> tuple[float | None, float | No
     return (float(present.mean()), float(present.std())) if len(present) else (None, None)
 
 
-def _table(looks: Sequence[KeyedGuess], train: int) -> TableOfNumbers:
+def _table(made: Sequence[KeyedGuess], train: int) -> TableOfNumbers:
     """Give all figures of each look."""
     rows = []
-    for look in looks:
-        sides = look.figures(train)
-        rows += [(look.name, figure, *(side[figure] for side in sides)) for figure in sides[0]]
+    for each in made:
+        sides = each.figures(train)
+        rows += [(each.look.name, figure, *(side[figure] for side in sides)) for figure in sides[0]]
     return TableOfNumbers(("look", "figure", "training", "holdout", "original"), tuple(rows))
-
-
-def _register(look: KeyedGuess, train: int) -> pl.DataFrame:
-    """List the training persons about whom the guess from the keys gains most."""
-    gain = (look.naive - look.scores)[:train]
-    order = np.argsort(np.where(np.isnan(gain), np.inf, -gain), kind="stable")
-    order = order[gain[order] > 0]
-    return register(
-        CARD.name, order, look.name, error=look.scores[order], naive_error=look.naive[order]
-    )
