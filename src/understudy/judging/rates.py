@@ -13,19 +13,6 @@ RATES = (0.001, 0.01, 0.1)  # of false positives, at which true ones are given
 EXPECTED = 3  # false positives that a rate needs
 
 
-def middle_ranks(scores: Floats) -> Floats:
-    """Rank scores from 1 up; equal ones share the mean of their ranks.
-
-    Examples
-    --------
-    >>> middle_ranks(np.array([3.0, 1.0, 3.0])).tolist()
-    [2.5, 1.0, 2.5]
-    """
-    _, which, times = np.unique(scores, return_inverse=True, return_counts=True)
-    made: Floats = (np.cumsum(times) - (times - 1) / 2)[which.reshape(-1)]
-    return made
-
-
 def area(scores: Floats, positive: Flags) -> float:
     """Give the chance that a positive has the larger score, ties counting half.
 
@@ -34,7 +21,9 @@ def area(scores: Floats, positive: Flags) -> float:
     >>> area(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True]))
     0.75
     """
-    return float(areas(middle_ranks(scores)[:, None], positive[None])[0, 0])
+    from scipy.stats import rankdata
+
+    return float(areas(rankdata(scores)[:, None], positive[None])[0, 0])
 
 
 def areas(ranks: Floats, positive: Flags) -> Floats:

@@ -31,6 +31,7 @@ from understudy.measures.privacy.coding import (
     real_tables,
 )
 from understudy.measures.privacy.guesses import (
+    Amounts,
     GuessLook,
     SensitiveColumn,
     advantage,
@@ -43,7 +44,6 @@ BLOCK = 65_536
 CELLS = 20_000_000
 SPARE = 11
 ALIKE = 1 + 1e-6
-Values = NDArray[Any]
 FEWEST = 20
 BY_DISTANCE = "the most unique {share} by distance"
 BY_CLASS = "the most unique {share} by class"
@@ -328,19 +328,23 @@ def nearest_errors(
     It is nan where nothing can be guessed.
     """
     made = [np.full((len(found.whose), len(counts)), np.nan) for _ in columns]
-    tallies = [_Tally.of(column, found) for column in columns]
-    for who, crowd in _blocks(found, tallies):
-        mine = found.whose[who]
+    amounts = Amounts.of(columns, found.at, len(found.times), records=True)
+    for who, crowd in _blocks(found, amounts):
+        mine, rows = found.whose[who], np.arange(len(who))
+        point = found.point[mine]
         weights = [
-            record_weights(found.distance[mine], found.times[found.point[mine]], crowd[:, 0], k)
-            for k in counts
+            record_weights(found.distance[mine], found.times[point], crowd[:, 0], k) for k in counts
         ]
-        first = 1
-        for errors, column, tally in zip(made, columns, tallies, strict=True):
-            truth, sums = column.persons[who], crowd[:, first : first + column.width]
-            first += column.width
-            many, total = tally.listed(found, found.point[mine], truth)
-            others, their_total = tally.crowded(sums, crowd[:, 0], truth)
+        for errors, column, first in zip(made, columns, amounts.first, strict=True):
+            truth = column.persons[who]
+            # of listed points and of the crowd: how many, and their sum or who has the true level
+            if column.is_number:
+                many, total = amounts.find(point, first)
+                others, their_total = crowd[:, first], crowd[:, first + 1]
+            else:
+                level = first + truth.astype(np.int64)
+                many, total = found.times[point] * 1.0, amounts.find(point, level[:, None])[0]
+                others, their_total = crowd[:, 0], crowd[rows, level]
             for place, (each, of_crowd) in enumerate(weights):
                 weight_of_all = (each * many).sum(axis=1) + of_crowd * others
                 weight_of_sum = (each * total).sum(axis=1) + of_crowd * their_total
@@ -381,59 +385,17 @@ def _groups(distance: Floats) -> Ints:
     return np.cumsum(fresh, axis=1)
 
 
-@dataclass(frozen=True)
-class _Tally:
-    """What stands at points: for a number how many values and their sum, else votes by level.
-
-    ``cells`` are point x width + place, in order.
-    """
-
-    column: SensitiveColumn
-    cells: Ints
-    amount: Floats
-
-    @classmethod
-    def of(cls, column: SensitiveColumn, found: NearestKeys) -> "_Tally":
-        """Count the records of each point."""
-        if not column.is_number:
-            level = column.table.astype(np.int64)
-            cells, times = np.unique(found.at * column.size + level, return_counts=True)
-            return cls(column, cells, times.astype(float))
-        present = ~np.isnan(column.table)
-        here, points = found.at[present], len(found.times)
-        many = np.bincount(here, minlength=points)
-        total = np.bincount(here, column.table[present], minlength=points)
-        return cls(column, np.arange(2 * points), np.stack([many * 1.0, total], axis=1).ravel())
-
-    def listed(self, found: NearestKeys, point: Ints, truth: Values) -> tuple[Values, Values]:
-        """Give how many records stand at points, and their sum or who has the true level."""
-        if self.column.is_number:
-            return self.amount[2 * point], self.amount[2 * point + 1]
-        wanted = point * self.column.size + truth.astype(np.int64)[:, None]
-        place = np.searchsorted(self.cells, wanted).clip(0, len(self.cells) - 1)
-        right = np.where(self.cells[place] == wanted, self.amount[place], 0.0)
-        return found.times[point], right
-
-    def crowded(self, sums: Floats, size: Floats, truth: Values) -> tuple[Values, Values]:
-        """Give the same of a whole crowd."""
-        if self.column.is_number:
-            return sums[:, 0], sums[:, 1]
-        return size, sums[np.arange(len(sums)), truth.astype(np.int64)]
-
-
-def _blocks(found: NearestKeys, tallies: list[_Tally]) -> Iterator[tuple[Ints, Floats]]:
-    """Give persons, some at a time, with what stands in their crowds: records, then each tally."""
+def _blocks(found: NearestKeys, amounts: Amounts) -> Iterator[tuple[Ints, Floats]]:
+    """Give persons, some at a time, with what stands in their crowds."""
     from understudy.kernels.neighbors.crowd import crowd_sums
 
-    width = 1 + sum(tally.column.width for tally in tallies)
     order = np.argsort(found.whose, kind="stable")
-    size = max(1, min(BLOCK, CELLS // width))
-    if found.cut.any():
-        starts, place, amount = _standing(found, tallies)
+    size = max(1, min(BLOCK, CELLS // amounts.width))
+    rows = amounts.rows
     for begin in range(0, len(order), size):
         who = order[begin : begin + size]
         each, back = np.unique(found.whose[who], return_inverse=True)
-        sums = np.zeros((len(each), width))
+        sums = np.zeros((len(each), amounts.width))
         cut = np.flatnonzero(found.cut[each])
         if len(cut):
             crowded = each[cut]
@@ -443,23 +405,6 @@ def _blocks(found: NearestKeys, tallies: list[_Tally]) -> Iterator[tuple[Ints, F
             sums[cut] = crowd_sums(
                 found.queries[crowded], found.points, found.is_category,
                 nearest.astype(np.float32), (distance[:, -1] * ALIKE).astype(np.float32),
-                starts, place, amount, width,
+                *rows, amounts.width,
             )  # fmt: skip
         yield who, sums[back.reshape(-1)]
-
-
-def _standing(found: NearestKeys, tallies: list[_Tally]) -> tuple[Ints, Ints, Floats]:
-    """Put what stands at each point in one list: where a point starts, places, amounts."""
-    points = len(found.times)
-    owner, place, amount = [np.arange(points)], [np.zeros(points, np.int64)], [found.times * 1.0]
-    first = 1
-    for tally in tallies:
-        width = tally.column.width
-        owner.append(tally.cells // width)
-        place.append(tally.cells % width + first)
-        amount.append(tally.amount)
-        first += width
-    owners = np.concatenate(owner)
-    order = np.argsort(owners, kind="stable")
-    starts = np.searchsorted(owners[order], np.arange(points + 1))
-    return starts, np.concatenate(place)[order], np.concatenate(amount)[order]

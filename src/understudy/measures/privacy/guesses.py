@@ -106,6 +106,67 @@ def _nothing(values: NDArray[np.float64] | NDArray[np.int64]) -> bool:
 
 
 @dataclass(frozen=True)
+class Amounts:
+    """What stands at points, as a sparse table: a row a point, some places a sensitive column.
+
+    For a number, how many values and their sum; for a category, the records of each level.
+
+    Parameters
+    ----------
+    cells : array
+        Row x width + place, in order.
+    amounts : array
+        What stands there.
+    starts : array
+        Where each row begins.
+    first : tuple of int
+        The first place of each sensitive column.
+    width : int
+        The number of places.
+    """
+
+    cells: Ints
+    amounts: Floats
+    starts: Ints
+    first: tuple[int, ...]
+    width: int
+
+    @classmethod
+    def of(
+        cls, columns: Sequence[SensitiveColumn], at: Ints, points: int, *, records: bool = False
+    ) -> "Amounts":
+        """Add up the records of each point; ``records`` counts them in the first place, too."""
+        ends = np.cumsum([int(records), *(column.width for column in columns)])
+        width, none = int(ends[-1]), np.zeros(0, np.int64)
+        cells, values = [at * width if records else none], [np.ones(len(at) if records else 0)]
+        for column, start in zip(columns, ends, strict=False):
+            if column.is_number:
+                here = ~np.isnan(column.table)
+                cells += [at[here] * width + start, at[here] * width + start + 1]
+                values += [np.ones(int(here.sum())), column.table[here].astype(float)]
+            else:
+                cells.append(at * width + start + column.table.astype(np.int64))
+                values.append(np.ones(len(at)))
+        kept, which = np.unique(np.concatenate(cells), return_inverse=True)
+        totals: Floats = np.bincount(which, np.concatenate(values), minlength=len(kept)) * 1.0
+        starts = np.searchsorted(kept, np.arange(points + 1) * width)
+        return cls(kept, totals, starts, tuple(ends[:-1].tolist()), width)
+
+    @property
+    def rows(self) -> tuple[Ints, Ints, Floats]:
+        """Where rows begin, the places in them and the amounts, as kernels want them."""
+        return self.starts, self.cells % self.width, self.amounts
+
+    def find(self, point: Ints, place: Ints | int) -> tuple[Floats, Floats]:
+        """Give what stands at a place of points, and at the next place where there is something."""
+        wanted = point * self.width + place
+        found = np.searchsorted(self.cells, wanted).clip(0, len(self.cells) - 1)
+        there = self.cells[found] == wanted
+        following = self.amounts[np.minimum(found + 1, len(self.cells) - 1)]
+        return np.where(there, self.amounts[found], 0.0), np.where(there, following, 0.0)
+
+
+@dataclass(frozen=True)
 class GuessLook:
     """How wrong each person's guess is, in one way to guess, beside a guess without keys.
 

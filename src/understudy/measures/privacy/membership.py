@@ -24,7 +24,6 @@ from understudy.judging.rates import (
     area,
     areas,
     clopper_pearson,
-    middle_ranks,
     threshold,
 )
 from understudy.judging.register import K
@@ -302,12 +301,14 @@ def _judge(
     group: str | None,
 ) -> tuple[Judgement, Floats]:
     """Judge the area of every attack and of their combination, and give all scores."""
+    from scipy.stats import rankdata
+
     labels = swap_labels(
         comparison, sides.rows, sides.is_member, permutations,
         name=CARD.name, strata=strata, group=group,
     )  # fmt: skip
     both = np.concatenate([sides.is_member[None], labels])
-    ranks = np.column_stack([middle_ranks(column) for column in scores.T])
+    ranks = rankdata(scores, axis=0)
     halves = first_part(sides.units, 0.5, comparison.stream(CARD.name, "halves"))
     together = Discriminant(_features(scores, ranks), halves)
     found = np.column_stack([areas(ranks, both), together.areas(both, comparison)])
@@ -368,11 +369,13 @@ class Discriminant:
 
     def scores(self, labels: Flags) -> Floats:
         """Give each person's place in the own half, from 0 to 1."""
+        from scipy.stats import rankdata
+
         made = np.empty(len(labels))
         for known, own, inverse, tested in self.parts:
             weights = self._weights(own, inverse, labels[None, known])[0]
             # not a product of matrices: equal persons must get equal sums
-            ranks = middle_ranks((tested * weights).sum(axis=1))
+            ranks = rankdata((tested * weights).sum(axis=1))
             made[~known] = (ranks - 0.5) / max(len(ranks), 1)
         return made
 

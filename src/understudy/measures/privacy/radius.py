@@ -20,6 +20,7 @@ from understudy.judging.register import FEW_PERSONS
 from understudy.measures.pictures import few_dominate
 from understudy.measures.privacy.coding import Floats, Ints, Known, distinct, known_points
 from understudy.measures.privacy.guesses import (
+    Amounts,
     GuessLook,
     SensitiveColumn,
     advantage,
@@ -179,14 +180,14 @@ def radius_guess(
 
     points, at = distinct(known.table)
     queries, whose = distinct(known.persons)
-    amounts, width = _amounts(sensitive, at, len(points))
+    amounts = Amounts.of(sensitive, at, len(points))
     sums = weighted_sums(
-        queries, points, known.is_category, amounts, width, radius=radius, inverse=inverse
-    )
-    made, start = [], 0
-    for column in sensitive:
-        here = sums[:, start : start + column.width]
-        start += column.width
+        queries, points, known.is_category, amounts.rows, amounts.width,
+        radius=radius, inverse=inverse,
+    )  # fmt: skip
+    made = []
+    for column, first in zip(sensitive, amounts.first, strict=True):
+        here = sums[:, first : first + column.width]
         made.append(_number(here, whose) if column.is_number else _vote(here, whose, column))
     return made
 
@@ -203,36 +204,6 @@ def _vote(votes: Floats, whose: Ints, column: SensitiveColumn) -> Guess:
     share = np.divide(votes[whose, truth], total[whose], out=np.zeros(len(whose)), where=~alone)
     right = (votes.argmax(axis=1)[whose] == truth).astype(float)
     return Guess(np.where(alone, np.nan, share), np.where(alone, np.nan, right))
-
-
-def _amounts(
-    sensitive: Sequence[SensitiveColumn], at: Ints, points: int
-) -> tuple[tuple[Ints, Ints, Floats], int]:
-    """Give what stands at each point, as a sparse table: counts and sums, or votes."""
-    rows: list[Ints] = []
-    places: list[Ints] = []
-    amounts: list[Floats] = []
-    start = 0
-    for column in sensitive:
-        if column.is_number:
-            present = ~np.isnan(column.table)
-            here, values = at[present], column.table[present].astype(float)
-            found = np.unique(here)
-            for next_, weight in enumerate((np.ones(len(here)), values)):
-                rows.append(found)
-                places.append(np.full(len(found), start + next_))
-                amounts.append(np.bincount(here, weight, minlength=points)[found].astype(float))
-        else:
-            cell = at * column.size + column.table.astype(np.int64)
-            found, times = np.unique(cell, return_counts=True)
-            rows.append(found // column.size)
-            places.append(start + found % column.size)
-            amounts.append(times.astype(float))
-        start += column.width
-    row, place = np.concatenate(rows), np.concatenate(places).astype(np.int64)
-    order = np.argsort(row, kind="stable")
-    begin = np.searchsorted(row[order], np.arange(points + 1)).astype(np.int64)
-    return (begin, place[order], np.concatenate(amounts)[order]), start
 
 
 def model_guess(
