@@ -343,7 +343,10 @@ def nearest_errors(
                 others, their_total = crowd[:, first], crowd[:, first + 1]
             else:
                 level = first + truth.astype(np.int64)
-                many, total = found.times[point] * 1.0, amounts.find(point, level[:, None])[0]
+                many, total = (
+                    found.times[point].astype(float),
+                    amounts.find(point, level[:, None])[0],
+                )
                 others, their_total = crowd[:, 0], crowd[rows, level]
             for place, (each, of_crowd) in enumerate(weights):
                 weight_of_all = (each * many).sum(axis=1) + of_crowd * others

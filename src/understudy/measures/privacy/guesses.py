@@ -148,7 +148,9 @@ class Amounts:
                 cells.append(at * width + start + column.table.astype(np.int64))
                 values.append(np.ones(len(at)))
         kept, which = np.unique(np.concatenate(cells), return_inverse=True)
-        totals: Floats = np.bincount(which, np.concatenate(values), minlength=len(kept)) * 1.0
+        totals: Floats = np.bincount(which, np.concatenate(values), minlength=len(kept)).astype(
+            float
+        )
         starts = np.searchsorted(kept, np.arange(points + 1) * width)
         return cls(kept, totals, starts, tuple(ends[:-1].tolist()), width)
 
