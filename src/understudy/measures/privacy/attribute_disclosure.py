@@ -47,6 +47,31 @@ MEANINGS = {
     "DiSCO": "and it is their own",
     "DiSDiO": "and their keys have one value in their own table too",
 }
+SYNTHETIC = "synthetic records whose keys have one value in the synthetic table"
+DENOMINATORS = {
+    "smallest group": "persons with the same keys and value behind a disclosure, fewest",
+    "mean group": "the same, mean over the groups",
+    "largest group": "the same, most",
+}
+
+# What to look at before DiSCO is believed: levels that everybody has, relations everybody knows.
+# The thresholds are synthpop's. A level is told only if at least five training records hold it; of
+# a key and a value together, only the names of the columns are told.
+ONE_WAY_RECORDS, ONE_WAY_SHARE = 50, 0.9
+TWO_WAY_RECORDS, TWO_WAY_SHARE = 4, 0.8
+MOST_LEVELS = 10
+ABOVE, ALL = "above {:.0%}", "100%"
+RARE = "(a level of fewer than 5 records)"
+LEVEL_COLUMNS = (
+    "sensitive",
+    "level",
+    "training records",
+    "synthetic records",
+    "disclosed of the level (DiSCO)",
+    "share of all disclosures",
+)
+ONE_WAY_COLUMNS = (*LEVEL_COLUMNS[:4], LEVEL_COLUMNS[5])
+PAIR_COLUMNS = ("sensitive", "key", "of the records of some key level, share with one value")
 
 
 @described(CARD)
@@ -106,7 +131,7 @@ def attribute_disclosure(
     notes.append(judged.note)
     if not any(f["iS"].any() for f in flags["train"]):
         notes.append(NO_MATCH)
-    checks = [check(look, hit) for look, hit in zip(looks, hits, strict=True)]
+    checks = [_check(look, hit) for look, hit in zip(looks, hits, strict=True)]
     notes += checks[judged.shown].warnings
     others = [
         name
@@ -144,14 +169,6 @@ def _table(looks: Sequence[Look], flags: dict[Which, list[dict[str, Flags]]]) ->
     return TableOfNumbers(("sensitive", "number", "meaning", *titles([*flags])), tuple(rows))
 
 
-SYNTHETIC = "synthetic records whose keys have one value in the synthetic table"
-DENOMINATORS = {
-    "smallest group": "persons with the same keys and value behind a disclosure, fewest",
-    "mean group": "the same, mean over the groups",
-    "largest group": "the same, most",
-}
-
-
 def _denominators(look: Look, which: Which, hit: Flags) -> dict[str, float | None]:
     sizes = np.bincount(look.pairs.of[which][hit])
     sizes = sizes[sizes > 0]
@@ -184,39 +201,8 @@ def _why(told: int, alike: int) -> str:
     return f"{records} with these keys give the person's own value; the keys are {persons}"
 
 
-# What to look at before DiSCO is believed: levels that everybody has, relations everybody knows.
-# The thresholds are synthpop's. A level is told only if at least five training records hold it; of
-# a key and a value together, only the names of the columns are told.
-ONE_WAY_RECORDS, ONE_WAY_SHARE = 50, 0.9
-TWO_WAY_RECORDS, TWO_WAY_SHARE = 4, 0.8
-MOST_LEVELS = 10
-ABOVE, ALL = "above {:.0%}", "100%"
-RARE = "(a level of fewer than 5 records)"
-
-LEVEL_COLUMNS = (
-    "sensitive",
-    "level",
-    "training records",
-    "synthetic records",
-    "disclosed of the level (DiSCO)",
-    "share of all disclosures",
-)
-ONE_WAY_COLUMNS = (
-    "sensitive",
-    "level",
-    "training records",
-    "synthetic records",
-    "share of all disclosures",
-)
-PAIR_COLUMNS = (
-    "sensitive",
-    "key",
-    "of the records of some key level, share with one value",
-)
-
-
 @dataclass(frozen=True)
-class Checked:
+class _Checks:
     """The rows of the tables of one sensitive column, and the warnings."""
 
     levels: tuple[tuple[Any, ...], ...]
@@ -225,7 +211,7 @@ class Checked:
     warnings: tuple[str, ...]
 
 
-def check(look: Look, hit: Flags) -> Checked:
+def _check(look: Look, hit: Flags) -> _Checks:
     """Break the disclosed training persons down by level, and check them one and two ways."""
     persons = look.target.counts("train")
     disclosed = np.bincount(look.target.of["train"][hit], minlength=look.target.size)
@@ -265,7 +251,7 @@ def check(look: Look, hit: Flags) -> Checked:
             f"disclosed ({', '.join(deciding)}). If everybody knows the relation, leave it out "
             "(exclude)."
         )
-    return Checked(levels, one_way, two_way, tuple(warnings))
+    return _Checks(levels, one_way, two_way, tuple(warnings))
 
 
 def _name(look: Look, level: int) -> str:
@@ -316,7 +302,7 @@ def _deciding(look: Look, hit: Flags) -> list[str]:
     return found
 
 
-def _check_tables(found: Sequence[Checked]) -> dict[str, TableOfNumbers]:
+def _check_tables(found: Sequence[_Checks]) -> dict[str, TableOfNumbers]:
     """Put the rows of all sensitive columns into one table each."""
     made = {"levels": TableOfNumbers(LEVEL_COLUMNS, sum((c.levels for c in found), ()))}
     for name, columns, rows in (

@@ -11,7 +11,7 @@ import numpy as np
 
 from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison
-from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, Z, described
+from understudy.judging.findings import Card, Finding, Part, Z, described
 from understudy.judging.judge import judge_draws
 from understudy.judging.swaps import swap_labels
 from understudy.measures import pictures
@@ -125,16 +125,13 @@ def too_close(
     """Share of synthetic records within a threshold of a training record."""
     if not 0 < threshold <= 1:
         raise OptionError(f"threshold = {threshold}", hint="use a number above 0, up to 1")
-    near = points_of(comparison, "unit").by_label(1)
-    picture = pictures.distances({name: rows[:, 0] for name, rows in near.items()})
 
     def share(near: Floats) -> float:
         return float((near <= threshold).mean())
 
     return _finding(
-        TOO_CLOSE, comparison, share, "unit", permutations=permutations, top=1.0,
-        tables={"histogram:distance": picture},
-    )  # fmt: skip
+        TOO_CLOSE, comparison, share, "unit", permutations=permutations, top=1.0, picture=True
+    )
 
 
 def _finding(
@@ -148,7 +145,7 @@ def _finding(
     wanted: int = 1,
     top: float = math.inf,
     parts: tuple[Part, ...] = (),
-    tables: dict[str, TableOfNumbers] | None = None,
+    picture: bool = False,
 ) -> Finding:
     """Compare a statistic of the distances to training with the same under swapped labels.
 
@@ -182,5 +179,9 @@ def _finding(
         observed=np.array([under(pool.is_train) - reference]),
         reach=Z,
     )
+    tables = {}
+    if picture:
+        first = {name: rows[:, 0] for name, rows in near.items()}
+        tables["histogram:distance"] = pictures.distances(first)
     note = "" if pool.equal_sizes else UNEQUAL
     return judged.finding(card, parts=parts, tables=tables, notes=[note])
