@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from people import people
 from understudy.errors import OptionError
 from understudy.judging.comparison import compare_tables
-from understudy.measures.privacy.adversary import adversary_error
-from understudy.measures.privacy.guesses import Secret
-from understudy.measures.privacy.nearest import nearest_errors, nearest_keys
+from understudy.measures.privacy.adversary import adversary_error, nearest_errors, nearest_keys
+from understudy.measures.privacy.guesses import SensitiveColumn
 
 
 def errors(persons, table, truth, values, counts, *, levels=0):
@@ -24,7 +23,7 @@ def errors(persons, table, truth, values, counts, *, levels=0):
         max(counts),
     )
     kind = np.int64 if levels else float
-    secret = Secret("y", not levels, np.array(truth, kind), np.array(values, kind), levels)
+    secret = SensitiveColumn("y", not levels, np.array(truth, kind), np.array(values, kind), levels)
     return nearest_errors([secret], near, counts)[0]
 
 
@@ -61,8 +60,8 @@ def test_a_crowd_of_equally_near_points_counts_as_a_whole(turned):
         21,
     )
     assert near.cut.tolist() == [True, True]
-    votes = Secret("y", False, np.array([1, 1]), right.astype(np.int64), 2)
-    money = Secret("z", True, np.array([4.0, 4.0]), np.where(right, 2.0, 6.0), 0)
+    votes = SensitiveColumn("y", False, np.array([1, 1]), right.astype(np.int64), 2)
+    money = SensitiveColumn("z", True, np.array([4.0, 4.0]), np.where(right, 2.0, 6.0), 0)
     made, numbers = nearest_errors([votes, money], near, [1, 3, 21])
     assert made[0] == pytest.approx([0.5] * 3)
     assert numbers[0] == pytest.approx([0.0] * 3)
@@ -73,11 +72,11 @@ def test_a_crowd_of_equally_near_points_counts_as_a_whole(turned):
 
 
 def test_a_crowd_is_counted_a_block_at_a_time(monkeypatch):
-    from understudy.measures.privacy import nearest
+    from understudy.measures.privacy import adversary
 
     rng = np.random.default_rng(1)
     points = rng.integers(0, 20, (500, 2)).astype(np.float32)
-    secret = Secret("y", False, rng.integers(0, 3, 500), rng.integers(0, 3, 500), 3)
+    secret = SensitiveColumn("y", False, rng.integers(0, 3, 500), rng.integers(0, 3, 500), 3)
     near = nearest_keys(points, points[::-1], np.array([True, True]), 5)
     assert near.cut.any()
     whole = nearest_errors([secret], near, [1, 5])[0]
@@ -90,9 +89,9 @@ def test_a_crowd_is_counted_a_block_at_a_time(monkeypatch):
             many = np.maximum(shell.sum(axis=1), 1)
             weight += shell * (np.minimum(left, many) / many)[:, None]
             left = np.maximum(left - shell.sum(axis=1), 0)
-        right = secret.synthetic[None] == secret.persons[:, None]
+        right = secret.table[None] == secret.persons[:, None]
         assert errors == pytest.approx(1 - (weight * right).sum(axis=1) / weight.sum(axis=1))
-    monkeypatch.setattr(nearest, "CELLS", 40)
+    monkeypatch.setattr(adversary, "CELLS", 40)
     assert np.array_equal(nearest_errors([secret], near, [1, 5])[0], whole)
 
 
@@ -228,7 +227,7 @@ def test_without_a_holdout_nothing_is_claimed():
     )
     assert (found.status, found.reference, found.p_value) == ("ok", None, None)
     assert not found.flagged
-    assert "No holdout" in found.note
+    assert "Without holdout persons" in found.note
     assert set(found.baselines) == {"original", "naive"}
     assert "holdout" not in found.tables["line:income"].columns
 

@@ -18,7 +18,7 @@ FAST = {"iterations": 10, "permutations": 199}
 @pytest.fixture
 def any_number(monkeypatch):
     """Show rates of fewer persons than are ever shown, so that they can be worked by hand."""
-    monkeypatch.setattr("understudy.measures.pictures.K", 1)
+    monkeypatch.setattr("understudy.judging.register.K", 1)
 
 
 by_hand = pytest.mark.usefixtures("any_number")
@@ -173,7 +173,7 @@ def test_fewer_than_five_persons_in_an_arm_have_no_rate():
     real, release, holdout = (people(60, i) for i in (1, 2, 3))
     few = play(real, release, holdout.head(4))
     assert few.status == "not_applicable"
-    assert "Fewer than five" in few.note
+    assert "Fewer than 5 training or holdout persons" in few.note
     # four holdout persons have a number of children, all have a town
     four = holdout.with_columns(children=pl.when(pl.arange(0, 60) < 4).then("children"))
     found = play(real, release, four, sensitive=("children", "town"), keys=("sex", "age"))

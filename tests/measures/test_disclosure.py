@@ -13,8 +13,9 @@ import understudy as us
 from people import people
 from understudy.errors import OptionError
 from understudy.judging.comparison import compare_tables
-from understudy.measures.privacy.disclosure import attribute_disclosure, replicated_uniques
-from understudy.measures.privacy.disclosure.swaps import alone
+from understudy.judging.rates import alone
+from understudy.measures.privacy.attribute_disclosure import attribute_disclosure
+from understudy.measures.privacy.uniques import replicated_uniques
 
 KEYS, SECRET = ("sex", "age"), "illness"
 
@@ -186,7 +187,7 @@ def test_the_chance_to_be_alone_in_a_subset():
 
 
 def test_draws_count_uniques_anew_under_swapped_labels():
-    from understudy.measures.privacy.pool import swap_labels
+    from understudy.judging.swaps import swap_labels
 
     rng = np.random.default_rng(3)
     train, holdout, release = (rng.integers(0, 25, n).tolist() for n in (20, 20, 30))
@@ -228,7 +229,7 @@ def test_the_split_may_have_respected_groups_or_strata(measure):
 
 
 def test_groups_of_unequal_size_keep_the_count_of_uniques_fair():
-    from understudy.measures.privacy.pool import swap_labels
+    from understudy.judging.swaps import swap_labels
 
     rng = np.random.default_rng(4)
     keys, homes = rng.integers(0, 14, 22), np.repeat(np.arange(7), [1, 2, 3, 5, 4, 3, 4])
@@ -265,7 +266,7 @@ def test_fewer_than_five_persons_are_not_told_about(measure):
     assert all(part.reference is None for part in found.parts)
     few = measure(compared(TRAIN.head(4)))
     assert few.status == "not_applicable"
-    assert "Fewer than 5 training persons" in few.note
+    assert "Fewer than 5 training or holdout persons" in few.note
 
 
 def test_an_empty_arm_is_never_a_reference_of_zero():

@@ -392,7 +392,7 @@ def test_the_register_lists_planted_copies_first(distance):
     listed = dict(register.select("synthetic_row", "training_row").head(len(expected)).iter_rows())
     assert listed == expected
     for row in register.head(len(expected)).iter_rows(named=True):
-        names = set(row["agree"].split(", "))
+        names = set(row["why"].split(", "))
         changed = row["synthetic_row"] == places[4]
         assert names == set(train.columns) - ({"x3"} if changed else set())
         assert row["distance"] < row["distance_holdout"]

@@ -7,7 +7,7 @@ from people import people
 from understudy.errors import OptionError
 from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
-from understudy.measures.privacy.key_sets import key_sets
+from understudy.measures.privacy.keys import key_sets
 
 KEYS = ("age", "town", "sex")
 NAMES = [

@@ -16,7 +16,7 @@ KEYS = ("sex", "age", "town")
 @pytest.fixture
 def any_number(monkeypatch):
     """Show rates of fewer persons than are ever shown, so that they can be worked by hand."""
-    monkeypatch.setattr("understudy.measures.pictures.K", 1)
+    monkeypatch.setattr("understudy.judging.register.K", 1)
 
 
 by_hand = pytest.mark.usefixtures("any_number")
@@ -139,4 +139,4 @@ def test_fewer_than_five_persons_in_an_arm_have_no_rate():
     assert play(train, release, holdout.head(5), permutations=9).reference is not None
     for few in (play(train, release, holdout.head(4)), play(train, release, attacks=4)):
         assert few.status == "not_applicable"
-        assert "Fewer than five" in few.note
+        assert "Fewer than 5 training or holdout persons" in few.note

@@ -15,7 +15,7 @@ from understudy.workflows.running import run
 @pytest.fixture
 def any_number(monkeypatch):
     """Show rates of fewer persons than are ever shown, so that they can be worked by hand."""
-    monkeypatch.setattr("understudy.measures.pictures.K", 1)
+    monkeypatch.setattr("understudy.judging.register.K", 1)
 
 
 by_hand = pytest.mark.usefixtures("any_number")

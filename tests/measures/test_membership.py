@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import rankdata
 
 import understudy as us
 from people import people
@@ -12,9 +13,14 @@ from understudy.errors import OptionError
 from understudy.judging import rates
 from understudy.judging.comparison import compare_tables
 from understudy.kernels.roc import linear_areas
-from understudy.measures.privacy.membership import caught_between, membership
-from understudy.measures.privacy.membership_looks import Together
-from understudy.measures.privacy.membership_scores import density, first_part, sides
+from understudy.measures.privacy.membership import (
+    Discriminant,
+    caught_between,
+    first_part,
+    log_density,
+    membership,
+    sides,
+)
 
 
 def part(finding, name):
@@ -30,7 +36,7 @@ def test_areas_agree_with_all_pairs():
     rng = np.random.default_rng(1)
     scores = rng.integers(0, 9, 60).astype(float)
     labels = rng.random((5, 60)) < 0.4
-    found = rates.areas(rates.middle_ranks(scores)[:, None], labels)[:, 0]
+    found = rates.areas(rankdata(scores)[:, None], labels)[:, 0]
     slow = [slow_area(scores, label) for label in labels]
     np.testing.assert_allclose(found, slow)
     weights = np.array([[2.0, 0.0], [0.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [0.5, 0.0]])
@@ -103,11 +109,10 @@ def test_the_measure_gives_this_interval():
 
 def test_density_by_hand():
     # records at 0 (twice) and 1 of 4 rows, bandwidth 1: (2 + e⁻¹) / 4
-    made = density(np.array([[0.0, 1.0]]), np.array([[2.0, 1.0]]), 4, 1.0)
-    assert made.first[0] == 0
-    assert made.level[0] == pytest.approx(np.log((2 + np.exp(-1)) / 4))
-    far = density(np.array([[900.0, 901.0]]), np.array([[1.0, 1.0]]), 1, 1.0)
-    assert far.level[0] == pytest.approx(-900 + np.log1p(np.exp(-1)))
+    made = log_density(np.array([[0.0, 1.0]]), np.array([[2.0, 1.0]]), 4, 1.0)
+    assert made[0] == pytest.approx(np.log((2 + np.exp(-1)) / 4))
+    far = log_density(np.array([[900.0, 901.0]]), np.array([[1.0, 1.0]]), 1, 1.0)
+    assert far[0] == pytest.approx(-900 + np.log1p(np.exp(-1)))
 
 
 def test_groups_are_not_cut_apart():
@@ -132,7 +137,7 @@ def test_the_combination_never_learns_from_whom_it_judges():
     found = []
     for _ in range(200):
         labels = rng.permutation(np.arange(60) < 30)[None]
-        made = Together(rng.normal(size=(60, 6)), np.arange(60) % 2 == 0)
+        made = Discriminant(rng.normal(size=(60, 6)), np.arange(60) % 2 == 0)
         comparison = type("Silent", (), {"progress": staticmethod(lambda *_: None)})
         found.append(made.areas(labels, comparison)[0])
     assert np.mean(found) == pytest.approx(0.5, abs=4 * np.std(found) / np.sqrt(200))

@@ -13,10 +13,10 @@ from packaged import patients
 from people import people
 from understudy.errors import OptionError
 from understudy.judging.comparison import compare_tables
-from understudy.measures.privacy.attackers import radius_guess
 from understudy.measures.privacy.attribution import correct_attribution
-from understudy.measures.privacy.guesses import Known, Secret
-from understudy.measures.privacy.radius import radius_attribution
+from understudy.measures.privacy.coding import Known
+from understudy.measures.privacy.guesses import SensitiveColumn
+from understudy.measures.privacy.radius import radius_attribution, radius_guess
 
 
 def guess(persons, table, truth, values, is_category=None, **more):
@@ -27,7 +27,7 @@ def guess(persons, table, truth, values, is_category=None, **more):
         np.array([bool(is_category)]),
         ("k",),
     )
-    secret = Secret("y", True, np.array(truth, float), np.array(values, float), 0)
+    secret = SensitiveColumn("y", True, np.array(truth, float), np.array(values, float), 0)
     return radius_guess(known, [secret], **more)[0].guess
 
 
@@ -155,7 +155,7 @@ def test_the_original_is_table_seven_and_the_dummy_table_eight(real_data):
     assert mae.more["original"] == mae.value
     assert (mae.more["naive"], r2.more["naive"]) == pytest.approx((4.8979, 0), abs=5e-5)
     assert (found.reference, found.p_value, found.flagged) == (None, None, False)
-    assert "No holdout" in found.note
+    assert "Without holdout persons" in found.note
     assert len([row for row in found.tables["by set of keys"].rows if row[1] == "MAE"]) == 10
 
 
@@ -294,12 +294,12 @@ def test_an_infinite_radius_may_be_written():
 
 
 def test_nobody_to_list_is_an_empty_register_of_the_same_kind():
-    from understudy.measures.privacy.guesses import listed
+    from understudy.judging.register import register
 
-    full = listed("m", "a", np.array([1]), error=np.zeros(2))
-    empty = listed("m", "a", np.array([], np.int64), error=np.zeros(2))
+    full = register("m", np.array([1]), "a", error=np.zeros(1))
+    empty = register("m", np.array([], np.int64), "a", error=np.zeros(0))
     assert full.schema == empty.schema
-    assert full.rows() == [("m", 1, "a", 0.0)]
+    assert full.rows() == [("m", 1, "a", None, 0.0)]
 
 
 def test_ten_sets_of_keys_are_ten_looks():

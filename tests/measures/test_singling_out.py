@@ -8,12 +8,8 @@ from scipy.stats import binom, hypergeom
 from people import people
 from understudy.errors import OptionError
 from understudy.judging.comparison import compare_tables
-from understudy.measures.privacy.singling_out import (
-    chances,
-    hypergeometric,
-    isolates,
-    singling_out,
-)
+from understudy.judging.rates import alone, hypergeometric
+from understudy.measures.privacy.singling_out import chances, singling_out
 
 
 def play(train, synthetic, holdout=None, **options):
@@ -89,12 +85,12 @@ def test_no_more_alarms_than_chance_at_unequal_sizes():
 def test_the_chance_of_being_the_only_one_is_hypergeometric():
     many = np.arange(9)
     expected = [hypergeom.pmf(1, 30, m, 10) for m in many]
-    assert isolates(8, 30, 10) == pytest.approx(expected)
+    assert alone(8, 10, 30) == pytest.approx(expected)
     assert hypergeometric(many, 30, np.full(9, 8), 10) == pytest.approx(
         hypergeom.pmf(many, 30, 8, 10)
     )
     # of one match among two equal halves, half are training; of two, half are one each
-    assert chances(np.array([0, 1, 2]), 10, 10, isolates(8, 10, 10)) == pytest.approx(
+    assert chances(np.array([0, 1, 2]), 10, 10, alone(8, 10, 10)) == pytest.approx(
         [0, 1 / 2, 10 / 19]
     )
 
@@ -161,4 +157,4 @@ def test_bad_options_and_too_few_persons():
         assert caught.value.hint
     few = play(real, release, people(4, 3))
     assert few.status == "not_applicable"
-    assert "Fewer than five" in few.note
+    assert "Fewer than 5 training or holdout persons" in few.note

@@ -19,13 +19,14 @@ from packaged import randhie
 from people import people
 from understudy.data.tables import Table
 from understudy.judging.comparison import compare_tables
-from understudy.measures.privacy.closest_record import _share, closest_record
+from understudy.judging.swaps import swap_labels
+from understudy.measures.privacy.closest_record import closest_record, share_closer
 from understudy.measures.privacy.distances import (
     mean_minimal_distance,
     neighbour_ratio,
     too_close,
 )
-from understudy.measures.privacy.pool import Pool, pool_neighbors, swap_labels
+from understudy.measures.privacy.neighbours import Neighbours, pool_neighbours
 
 ALPHA = 0.01 / 40
 LEVELS = (0.01, 0.05, 0.1)
@@ -48,7 +49,7 @@ def made_up(sizes: tuple[int, int]) -> Parts:
     return people(sizes[0], 1), people(sizes[1], 2), people(400, 3)
 
 
-def relabelled(pool: Pool, fixed: NDArray[np.bool_], rng: np.random.Generator) -> Pool:
+def relabelled(pool: Neighbours, fixed: NDArray[np.bool_], rng: np.random.Generator) -> Neighbours:
     """Split the pool again at random; rows that were copied stay in training."""
     free = np.flatnonzero(~fixed)
     is_train = fixed.copy()
@@ -62,11 +63,13 @@ def coverage(parts: Parts, copies: int, runs: int, permutations: int) -> float:
     train, holdout, synthetic = parts
     synthetic = train[:copies].vstack(synthetic[copies:])
     comparison = compare_tables(train, synthetic, holdout)
-    pool, order = pool_neighbors(comparison)
+    pool = pool_neighbours(comparison)
+    order = pool.order
     labels = swap_labels(comparison, order, pool.is_train, permutations, name="coverage")
-    every = np.ones(len(pool.ties), bool)
     rng = np.random.default_rng(7)
-    found = [_share(relabelled(pool, order < copies, rng), every, labels) for _ in range(runs)]
+    found = [
+        share_closer(relabelled(pool, order < copies, rng), labels).part(0) for _ in range(runs)
+    ]
     truth = np.mean([f.value for f in found])
     if not copies:
         assert truth == pytest.approx(found[0].reference, abs=0.004)
@@ -268,7 +271,8 @@ def test_power_on_adult_with_1_percent_copies(adult, real_data):
     made = pl.read_csv(real_data("adult_mostly"))
     half = adult.height // 2
     comparison = compare_tables(adult[:half], made.vstack(adult), adult[half:])
-    pool, order = pool_neighbors(comparison)
+    pool = pool_neighbours(comparison)
+    order = pool.order
     where = np.argsort(order)
     labels = swap_labels(comparison, order, pool.is_train, 512, name="power")
     released = np.arange(made.height)
@@ -283,6 +287,6 @@ def test_power_on_adult_with_1_percent_copies(adult, real_data):
             chosen[released[many:]] = True
             chosen[made.height + rows[:many]] = True
             again = dataclasses.replace(pool, is_train=is_train)
-            flags[many] += _share(again, chosen, labels).p_value < 0.05
+            flags[many] += share_closer(again, labels, chosen).flagged
     assert flags[0] <= at_most(runs, 0.05)
     assert flags[copies] >= binom.ppf(ALPHA, runs, 0.85), flags[copies] / runs

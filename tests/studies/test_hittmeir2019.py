@@ -173,15 +173,16 @@ def test_scikit_learn_gives_the_same_guesses():
     from sklearn.neighbors import RadiusNeighborsRegressor
     from sklearn.preprocessing import StandardScaler
 
-    from understudy.measures.privacy.attackers import radius_guess
-    from understudy.measures.privacy.guesses import Known, Secret
+    from understudy.measures.privacy.coding import Known
+    from understudy.measures.privacy.guesses import SensitiveColumn
+    from understudy.measures.privacy.radius import radius_guess
 
     keys = ("age", "sex", "pressure")
     points = StandardScaler().fit_transform(patients().select(keys).to_numpy().astype(float))
     bmi = patients()["bmi"].to_numpy()
     model = RadiusNeighborsRegressor(radius=1e9, weights="distance").fit(points, bmi)
     known = Known(points, points, np.zeros(3, bool), keys)
-    ours = radius_guess(known, [Secret("bmi", True, bmi, bmi, 0)])[0].guess
+    ours = radius_guess(known, [SensitiveColumn("bmi", True, bmi, bmi, 0)])[0].guess
     np.testing.assert_allclose(ours, model.predict(points), rtol=1e-9)
 
 

@@ -1,4 +1,6 @@
-"""Areas under the ROC curve, rates at a few false positives and exact intervals of shares."""
+"""Areas under the ROC curve, rates at a few false positives, exact chances and intervals."""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +13,6 @@ RATES = (0.001, 0.01, 0.1)  # of false positives, at which true ones are given
 EXPECTED = 3  # false positives that a rate needs
 
 
-def middle_ranks(scores: Floats) -> Floats:
-    """Rank scores from 1 up; equal ones share the mean of their ranks.
-
-    Examples
-    --------
-    >>> middle_ranks(np.array([3.0, 1.0, 3.0])).tolist()
-    [2.5, 1.0, 2.5]
-    """
-    _, which, times = np.unique(scores, return_inverse=True, return_counts=True)
-    made: Floats = (np.cumsum(times) - (times - 1) / 2)[which.reshape(-1)]
-    return made
-
-
 def area(scores: Floats, positive: Flags) -> float:
     """Give the chance that a positive has the larger score, ties counting half.
 
@@ -32,7 +21,9 @@ def area(scores: Floats, positive: Flags) -> float:
     >>> area(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True]))
     0.75
     """
-    return float(areas(middle_ranks(scores)[:, None], positive[None])[0, 0])
+    from scipy.stats import rankdata
+
+    return float(areas(rankdata(scores)[:, None], positive[None])[0, 0])
 
 
 def areas(ranks: Floats, positive: Flags) -> Floats:
@@ -76,3 +67,39 @@ def clopper_pearson(
     low = betaincinv(np.maximum(won, 1), lost + 1, alpha / 2)
     high = betaincinv(won + 1, np.maximum(lost, 1), 1 - alpha / 2)
     return np.where(won > 0, low, 0.0), np.where(lost > 0, high, 1.0)
+
+
+def alone(most: int, drawn: int, persons: int) -> Floats:
+    """Give the chance that of 0, 1 … ``most`` persons exactly one is among those drawn.
+
+    Examples
+    --------
+    >>> alone(2, 10, 10).tolist(), alone(2, 5, 10).round(3).tolist()
+    ([0.0, 1.0, 0.0], [0.0, 0.5, 0.556])
+    """
+    many = np.arange(most + 1)
+    if drawn == persons:
+        return np.where(many == 1, 1.0, 0.0)
+    return hypergeometric(np.ones_like(many), persons, many, drawn)
+
+
+def hypergeometric(
+    hits: NDArray[np.integer], rows: int, marked: NDArray[np.integer], size: int
+) -> Floats:
+    """Give the chance of so many hits among ``size`` of ``rows`` persons, so many of them marked.
+
+    Examples
+    --------
+    >>> float(hypergeometric(np.array(1), 4, np.array(2), 2).round(3))
+    0.667
+    """
+    from scipy.special import gammaln
+
+    def ways(many: Any, chosen: Any) -> Any:
+        return gammaln(many + 1) - gammaln(chosen + 1) - gammaln(many - chosen + 1)
+
+    possible = (hits <= marked) & (marked <= rows) & (hits <= size)
+    possible &= size - hits <= rows - marked
+    with np.errstate(invalid="ignore"):
+        made = ways(marked, hits) + ways(rows - marked, size - hits) - ways(rows, size)
+    return np.where(possible, np.exp(np.where(possible, made, 0.0)), 0.0)

@@ -19,9 +19,9 @@ from understudy.measures.fidelity import (
 )
 from understudy.measures.privacy import (
     adversary,
+    attribute_disclosure,
     attribution,
     closest_record,
-    disclosure,
     distances,
     identical_matches,
     inference,
@@ -30,6 +30,7 @@ from understudy.measures.privacy import (
     membership,
     radius,
     singling_out,
+    uniques,
 )
 from understudy.measures.utility import classification, estimates, regression
 
@@ -65,8 +66,8 @@ _ALL: tuple[Callable[..., Finding], ...] = (
     distances.neighbour_ratio,
     distances.mean_minimal_distance,
     distances.too_close,
-    disclosure.replicated_uniques,
-    disclosure.attribute_disclosure,
+    uniques.replicated_uniques,
+    attribute_disclosure.attribute_disclosure,
     attribution.correct_attribution,
     radius.radius_attribution,
     adversary.adversary_error,

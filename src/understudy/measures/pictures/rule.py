@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.judging import register
 from understudy.judging.comparison import Comparison
 
-K = 5
+K = register.K
 DECIMALS = 6
 MOST = 0.5
 TINY = 1e-9

@@ -5,27 +5,25 @@ them that have the person's own sensitive value: what an attacker scores who dra
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from understudy.judging.comparison import Comparison, Which
-from understudy.judging.findings import Card, Finding, TableOfNumbers, around, described
-from understudy.measures.privacy.disclosure.looking import (
-    MOST_LISTED,
-    REGISTER,
-    Judged,
-    prepare,
+from understudy.judging.findings import Card, Finding, TableOfNumbers, described
+from understudy.judging.judge import judge, mean_interval
+from understudy.judging.register import MOST_LISTED, register
+from understudy.measures.privacy.coding import Flags, Floats, Ints
+from understudy.measures.privacy.keys import (
+    NO_MATCH,
+    KnownKeys,
+    Look,
+    look_scores,
+    sensitive_looks,
     titles,
 )
-from understudy.measures.privacy.disclosure.persons import NO_MATCH, Look, Setting
 
-if TYPE_CHECKING:
-    from understudy.kernels.neighbors import HammingNeighbors
-
-Floats = NDArray[np.float64]
 MOST_NEAREST = 256
 AT_ONCE = 4096
 
@@ -51,10 +49,6 @@ CARD = Card(
     threat="Someone knows the keys of a person, looks up the synthetic records with the same keys "
     "and draws one. Counted against holdout persons, who cannot have been learnt.",
     needs=("keys", "sensitive"),
-)
-WITHOUT_HOLDOUT = (
-    "Without holdout persons, how well values of people who were never in the data can be guessed "
-    "is not known. The interval is for persons drawn like these."
 )
 MEANINGS = {
     "CAP 0 (DCAP)": "mean chance, no match counts 0",
@@ -90,7 +84,7 @@ def correct_attribution(
     targets; with ``missing = false`` nor are persons with a missing key or value. ``strata``
     or ``group`` names the column that the split into training and holdout respected.
     """
-    prepared = prepare(
+    prepared = sensitive_looks(
         comparison,
         name=CARD.name,
         length=length,
@@ -103,39 +97,34 @@ def correct_attribution(
     if isinstance(prepared, str):
         return CARD.not_applicable(prepared)
     looks, tables, notes = prepared
-    sets = {look.setting.names: look.setting for look in looks}
-    nearest = {w: {known: Nearest(sets[known], w) for known in sets} for w in tables}
+    sets = {look.known.names: look.known for look in looks}
+    nearest = {w: {names: MostInCommon(sets[names], w) for names in sets} for w in tables}
     if any(near.cut for found in nearest.values() for near in found.values()):
         notes.append(
             f"Of more than {MOST_NEAREST} nearest combinations of keys, GCAP takes that many."
         )
     numbers = {
-        w: [attributed(look, w, found[look.setting.names]) for look in looks]
+        w: [_attributed(look, w, found[look.known.names]) for look in looks]
         for w, found in nearest.items()
     }
-    scores = {w: np.column_stack([_scores(look, w) for look in looks]) for w in nearest}
-    naive = [own["baseline"] for own in numbers["train"]]
-    judged = Judged.of(
-        CARD,
+    scores = look_scores(
         looks,
-        scores,
-        permutations=permutations,
-        alone=_interval,
-        naive=naive,
-        without=WITHOUT_HOLDOUT,
-        strata=strata,
-        group=group,
+        {w: [_scores(look, w) for look in looks] for w in tables},
+        original=[own["CAP original"] for own in numbers["train"]],
+        naive=[own["baseline"] for own in numbers["train"]],
     )
+    judged = judge(
+        comparison, scores, name=CARD.name, permutations=permutations, strata=strata, group=group,
+        alone=mean_interval, beyond_naive=True,
+    )  # fmt: skip
     notes.append(judged.note)
     if not any(near.matched.any() for near in nearest["train"].values()):
         notes.append(NO_MATCH)
     return judged.finding(
         CARD,
-        original=[own["CAP original"] for own in numbers["train"]],
-        naive=naive,
         tables={"attribution": _table(judged.names, numbers)},
         notes=notes,
-        register=_register(looks, scores["train"]),
+        register=_register(looks, scores.sides[0]),
     )
 
 
@@ -150,7 +139,7 @@ def _scores(look: Look, which: Which) -> Floats:
     return np.where(look.left_out(which), np.nan, np.nan_to_num(chances(look, which)))
 
 
-def _divided(part: NDArray[np.int64], whole: NDArray[np.int64]) -> Floats:
+def _divided(part: Ints, whole: Ints) -> Floats:
     made = np.full(len(whole), np.nan)
     np.divide(part, whole, out=made, where=whole > 0)
     return made
@@ -160,14 +149,14 @@ def _mean(values: Floats) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def attributed(look: Look, which: Which, nearest: "Nearest") -> dict[str, float]:
+def _attributed(look: Look, which: Which, nearest: "MostInCommon") -> dict[str, float]:
     """Give the whole family of numbers for the persons of one table."""
     kept = ~look.left_out(which)
     cap = chances(look, which)
     told = look.flags(which)
     found = int(told["iS"].sum())
-    levels = look.target.counts(which) / look.setting.persons(which)
-    own_keys = look.setting.keys.counts(which)[look.setting.keys.of[which]]
+    levels = look.target.counts(which) / look.known.persons(which)
+    own_keys = look.known.keys.counts(which)[look.known.keys.of[which]]
     own = _divided(look.pairs.counts(which)[look.pairs.of[which]], own_keys)
     return {
         "CAP 0 (DCAP)": _mean(np.nan_to_num(cap)[kept]),
@@ -186,7 +175,7 @@ def _targeted(look: Look, which: Which) -> float:
     Taken are those whose within-class probability (WEAP) is 1, all records with their keys
     having their value, and whose keys some real person has who is not left out.
     """
-    keys, pairs = look.setting.keys, look.pairs
+    keys, pairs = look.known.keys, look.pairs
     own, both = keys.of["synthetic"], pairs.of["synthetic"]
     certain = keys.counts("synthetic")[own] == pairs.counts("synthetic")[both]
     kept = ~look.left_out(which)
@@ -196,24 +185,28 @@ def _targeted(look: Look, which: Which) -> float:
     return _mean(right[taken] / persons[taken])
 
 
-class Nearest:
+class MostInCommon:
     """The synthetic records that share the most keys with each person who has no match."""
 
-    def __init__(self, setting: Setting, which: Which) -> None:
-        self.setting, self.which = setting, which
-        own = setting.keys.of[which]
-        self.matched: NDArray[np.bool_] = setting.keys.counts("synthetic")[own] > 0
+    def __init__(self, known: KnownKeys, which: Which) -> None:
+        from understudy.kernels.neighbors import hamming_neighbors
+
+        self.which = which
+        own = known.keys.of[which]
+        self.matched: Flags = known.keys.counts("synthetic")[own] > 0
         self.alone = alone = np.flatnonzero(~self.matched)
         self.cut = False
         if not len(alone):
             return
         _, first, self.back = np.unique(own[alone], return_index=True, return_inverse=True)
-        made, where = np.unique(setting.keys.of["synthetic"], return_index=True)
+        made, where = np.unique(known.keys.of["synthetic"], return_index=True)
         # in random order, so that of many nearest combinations a random part is kept
-        order = setting.comparison.stream(CARD.name, "order").permutation(len(made))
+        order = known.comparison.stream(CARD.name, "order").permutation(len(made))
         made, where = made[order], where[order]
-        found = _nearest(
-            _combinations(setting, which, alone[first]), _combinations(setting, "synthetic", where)
+        found = hamming_neighbors(
+            _combinations(known, which, alone[first]),
+            _combinations(known, "synthetic", where),
+            cap=MOST_NEAREST,
         )
         self.cut = bool((found.count > MOST_NEAREST).any())
         # one row for each combination without a match; -1 where there are no more
@@ -222,9 +215,9 @@ class Nearest:
     def chances(self, look: Look) -> Floats:
         """Give each person's chance: from exact matches, else from the nearest records."""
         made = np.nan_to_num(chances(look, self.which))
-        times, size = look.setting.keys.counts("synthetic"), look.target.size
+        times, size = look.known.keys.counts("synthetic"), look.target.size
         cells, counts = np.unique(
-            look.setting.keys.of["synthetic"] * size + look.target.of["synthetic"],
+            look.known.keys.of["synthetic"] * size + look.target.of["synthetic"],
             return_counts=True,
         )
         for start in range(0, len(self.alone), AT_ONCE):
@@ -238,21 +231,9 @@ class Nearest:
         return made
 
 
-def _combinations(setting: Setting, which: Which, rows: NDArray[np.int64]) -> NDArray[np.uint32]:
-    return np.column_stack([codes.of[which][rows] for codes in setting.columns.values()]).astype(
-        np.uint32
-    )
-
-
-def _nearest(queries: NDArray[np.uint32], reference: NDArray[np.uint32]) -> "HammingNeighbors":
-    from understudy.kernels.neighbors import hamming_neighbors
-
-    return hamming_neighbors(queries, reference, cap=MOST_NEAREST)
-
-
-def _interval(scores: Floats) -> tuple[float, float]:
-    """Give the normal interval of a mean chance."""
-    return around(float(scores.mean()), float(scores.std()) / len(scores) ** 0.5, 0.0, 1.0)
+def _combinations(known: KnownKeys, which: Which, rows: Ints) -> NDArray[np.uint32]:
+    columns = [codes.of[which][rows] for codes in known.columns.values()]
+    return np.column_stack(columns).astype(np.uint32)
 
 
 def _table(names: Sequence[str], numbers: dict[Which, list[dict[str, float]]]) -> TableOfNumbers:
@@ -272,10 +253,10 @@ def _register(looks: Sequence[Look], scores: Floats) -> pl.DataFrame:
     for look, chance in zip(looks, scores.T, strict=True):
         at_large = look.target.counts("train")[look.target.of["train"]] / len(chance)
         ahead = np.nan_to_num(chance - at_large, nan=-1.0)
-        attack = f"{look.name} from {', '.join(look.setting.names)}"
         for row in np.argsort(-ahead, kind="stable")[:MOST_LISTED]:
             if ahead[row] > 0:
                 why = f"chance {chance[row]:.2f}, {at_large[row]:.4f} of all training persons"
-                rows.append((CARD.name, int(row), attack, why, float(ahead[row])))
-    rows.sort(key=lambda row: -row[4])
-    return pl.DataFrame([row[:4] for row in rows[:MOST_LISTED]], REGISTER, orient="row")
+                rows.append((float(ahead[row]), int(row), look.attack, why))
+    rows.sort(key=lambda row: -row[0])
+    who = np.array([row[1] for row in rows], np.int64)
+    return register(CARD.name, who, [row[2] for row in rows], [row[3] for row in rows])

@@ -1,38 +1,22 @@
 """Distances to the nearest records: their mean, their ratio, and how many are too small.
 
 Each compares the distances to training with those to the holdout; p-values and intervals come
-from swapping the labels of the pool (see ``pool``).
+from swapping the labels of the pool (see ``neighbours``).
 """
 
 import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison
-from understudy.judging.findings import (
-    LEVEL,
-    Card,
-    Finding,
-    Part,
-    TableOfNumbers,
-    around,
-    described,
-)
+from understudy.judging.findings import Card, Finding, Part, Z, described
+from understudy.judging.judge import judge_draws
+from understudy.judging.swaps import swap_labels
 from understudy.measures import pictures
-from understudy.measures.privacy.pool import (
-    CAP,
-    Points,
-    Pool,
-    label_points,
-    nearest_by_label,
-    nearest_points,
-    points_of,
-    pool_neighbors,
-    swap_labels,
-)
+from understudy.measures.privacy.coding import Flags, Floats
+from understudy.measures.privacy.neighbours import points_of, pool_neighbours
 
 NEAREST = (
     "Someone who sees the synthetic table takes the record nearest to a known person. Counted "
@@ -96,40 +80,41 @@ TOO_CLOSE = Card(
     threat=NEAREST,
     needs=("holdout",),
 )
+UNEQUAL = (
+    "Training and holdout differ in size, and more rows are nearer by their number alone: the "
+    "reference is the mean over swapped labels, at the sizes given."
+)
 
 
 @described(RATIO)
 def neighbour_ratio(comparison: Comparison, *, bins: int = 100, permutations: int = 200) -> Finding:
     """Mean ratio of nearest to second nearest distance."""
-    pool, order = pool_neighbors(comparison, "mixed", bins=bins)
-    labels = swap_labels(comparison, order, pool.is_train, permutations, name=RATIO.name)
 
-    def ratio(near: NDArray[np.float64]) -> float:
+    def ratio(near: Floats) -> float:
         one, two = near[:, 0], near[:, -1]
         return float(np.divide(one, two, out=np.ones(len(near)), where=two > 0).mean())
 
-    near = nearest_by_label(points_of(comparison, "mixed", bins), 2)
-    return _finding(RATIO, pool, labels, ratio, near, comparison, top=1.0)
+    return _finding(
+        RATIO, comparison, ratio, "mixed", bins=bins, wanted=2, permutations=permutations, top=1.0
+    )
 
 
 @described(MINIMAL)
 def mean_minimal_distance(comparison: Comparison, *, permutations: int = 200) -> Finding:
     """Mean Euclidean distance to the nearest record, in both directions."""
-    pool, order = pool_neighbors(comparison, "euclidean")
-    labels = swap_labels(comparison, order, pool.is_train, permutations, name=MINIMAL.name)
-
-    near = nearest_by_label(points_of(comparison, "euclidean", 100), 1)
-    back = _real_to_synthetic(comparison)
-    parts = (
-        Part(
-            "from real to synthetic records",
-            float(back["train"].mean()),
-            float(back["holdout"].mean()),
-            unit="fraction",
-        ),
+    points = points_of(comparison, "unit")
+    train, holdout = (
+        float(points.distances(rows, points.synthetic, 1).mean())
+        for rows in (points.train, points.holdout)
     )
+    # the direction of the thesis
+    part = Part("from real to synthetic records", train, holdout, unit="fraction")
+
+    def mean(near: Floats) -> float:
+        return float(near.mean())
+
     return _finding(
-        MINIMAL, pool, labels, lambda near: float(near.mean()), near, comparison, parts=parts
+        MINIMAL, comparison, mean, "euclidean", permutations=permutations, parts=(part,)
     )
 
 
@@ -140,97 +125,63 @@ def too_close(
     """Share of synthetic records within a threshold of a training record."""
     if not 0 < threshold <= 1:
         raise OptionError(f"threshold = {threshold}", hint="use a number above 0, up to 1")
-    pool = comparison.once("pool of unit points", lambda: _unit_pool(comparison))
-    order = comparison.stream("pool order").permutation(len(pool.is_train))
-    labels = swap_labels(comparison, order, pool.is_train, permutations, name=TOO_CLOSE.name)
 
-    def share(near: NDArray[np.float64]) -> float:
+    def share(near: Floats) -> float:
         return float((near <= threshold).mean())
 
-    near = nearest_by_label(_unit_points(comparison), 1)
-    tables = {"histogram:distance": pictures.distances({n: d[:, 0] for n, d in near.items()})}
-    return _finding(TOO_CLOSE, pool, labels, share, near, comparison, top=1.0, tables=tables)
-
-
-def _labelled(pool: Pool, is_near: NDArray[np.bool_], wanted: int) -> NDArray[np.float64]:
-    """Give the distances to the nearest records with a label, of those that the pool keeps."""
-    from understudy.kernels.labels import first_labelled
-
-    places = first_labelled(pool.indices, is_near, wanted)
-    made: NDArray[np.float64] = np.take_along_axis(pool.distance, places, axis=1)
-    return made
+    return _finding(
+        TOO_CLOSE, comparison, share, "unit", permutations=permutations, top=1.0, picture=True
+    )
 
 
 def _finding(
     card: Card,
-    pool: Pool,
-    labels: NDArray[np.bool_],
-    statistic: Callable[[NDArray[np.float64]], float],
-    near: dict[str, NDArray[np.float64]],
     comparison: Comparison,
+    statistic: Callable[[Floats], float],
+    distance: str,
     *,
+    permutations: int,
+    bins: int = 100,
+    wanted: int = 1,
     top: float = math.inf,
     parts: tuple[Part, ...] = (),
-    tables: dict[str, TableOfNumbers] | None = None,
+    picture: bool = False,
 ) -> Finding:
-    """Compare a statistic of the distances to training with the same under swapped labels."""
+    """Compare a statistic of the distances to training with the same under swapped labels.
+
+    Under swapped labels, the nearest are taken from the few neighbours that the pool keeps: what
+    is observed is compared with them in the same way, and shown as it is.
+    """
+    from understudy.kernels.labels import first_labelled
+
+    pool = pool_neighbours(comparison, distance, bins=bins)
+    near = points_of(comparison, distance, bins).by_label(wanted)
     wanted = near["training"].shape[1]
-    observed = statistic(_labelled(pool, pool.is_train, wanted))
-    swapped = []
-    for number, label in enumerate(labels, start=1):
-        swapped.append(statistic(_labelled(pool, label, wanted)))
-        comparison.progress(card.name, number, len(labels))
-    spread = np.array(swapped)
-    worse = spread >= observed - 1e-12 if card.better == "lower" else spread <= observed + 1e-12
-    p_value = (1 + int(worse.sum())) / (1 + len(spread))
+
+    def under(labels: Flags) -> float:
+        places = first_labelled(pool.indices, labels, wanted)
+        return statistic(np.take_along_axis(pool.distance, places, axis=1))
+
+    labels = swap_labels(comparison, pool.order, pool.is_train, permutations, name=card.name)
+    swapped = np.empty(permutations)
+    for number, label in enumerate(labels):
+        swapped[number] = under(label)
+        comparison.progress(card.name, number + 1, permutations)
     value = statistic(near["training"])
-    reference = statistic(near["holdout"]) if pool.equal_sizes else float(spread.mean())
-    return Finding(
-        card.name,
-        unit=card.unit,
-        better=card.better,
-        value=value,
-        interval=around(value, float(spread.std(ddof=1)), 0.0, top),
-        reference=reference,
-        p_value=p_value,
-        flagged=p_value < 1 - LEVEL,
-        parts=parts,
-        tables=tables or {},
-        note="" if pool.equal_sizes else UNEQUAL,
-        draws=spread - reference,
+    reference = statistic(near["holdout"]) if pool.equal_sizes else float(swapped.mean())
+    judged = judge_draws(
+        (card.title,),
+        np.array([value]),
+        np.array([reference]),
+        (swapped - reference)[:, None],
+        leak=1 if card.better == "lower" else -1,
+        bounds=(0.0, top),
+        observed=np.array([under(pool.is_train) - reference]),
+        reach=Z,
     )
-
-
-UNEQUAL = (
-    "Training and holdout differ in size, and more rows are nearer by their number alone: the "
-    "reference is the mean over swapped labels, at the sizes given."
-)
-
-
-def _unit_points(comparison: Comparison) -> tuple[*Points, bool]:
-    """Scale all columns to [0, 1] over the pool, and distances to the largest possible one."""
-    made = label_points(comparison)
-    pooled = np.concatenate(made[1:])
-    low, high = pooled.min(axis=0), pooled.max(axis=0)
-    span = np.where(high > low, high - low, 1) * math.sqrt(pooled.shape[1])
-    synthetic, train, holdout = (((points - low) / span).astype(np.float32) for points in made)
-    return synthetic, train, holdout, np.zeros(pooled.shape[1], bool), True
-
-
-def _unit_pool(comparison: Comparison) -> Pool:
-    synthetic, train, holdout, is_category, euclidean = _unit_points(comparison)
-    pooled = np.concatenate([train, holdout])
-    order = comparison.stream("pool order").permutation(len(pooled))
-    found = nearest_points(comparison, synthetic, pooled[order], is_category, CAP, euclidean)
-    return Pool(*found, order < len(train))
-
-
-def _real_to_synthetic(comparison: Comparison) -> dict[str, NDArray[np.float32]]:
-    """Give the thesis' direction: from each real record to the nearest synthetic one."""
-    from understudy.kernels.neighbors import mixed_neighbors
-
-    synthetic, train, holdout, is_category, euclidean = _unit_points(comparison)
-    return {
-        name: mixed_neighbors(points, synthetic, is_category, 1, euclidean=euclidean)[0][:, 0]
-        for name, points in (("train", train), ("holdout", holdout))
-    }
+    tables = {}
+    if picture:
+        first = {name: rows[:, 0] for name, rows in near.items()}
+        tables["histogram:distance"] = pictures.distances(first)
+    note = "" if pool.equal_sizes else UNEQUAL
+    return judged.finding(card, parts=parts, tables=tables, notes=[note])

@@ -1,58 +1,41 @@
-"""What an attacker knows and guesses: keys as points, sensitive values, and how wrong guesses are.
+"""What an attacker guesses: sensitive columns, how wrong a guess is, and guesses without keys.
 
 Persons are training rows, then holdout rows if there are any. An attacker who knows their keys
 and sees a table (the release; for a ceiling, training itself) guesses their sensitive values.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.codec import MISSING, Codec
+from understudy.data.codec import MISSING
 from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import Part
-from understudy.measures import pictures
-from understudy.measures.privacy.looks import Looks
+from understudy.judging.judge import Judgement, Scores, judge
+from understudy.judging.register import FEW_PERSONS, register
+from understudy.measures.privacy.coding import Floats, Ints, real_codec, real_tables
+from understudy.measures.privacy.keys import same_keys
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-BINS = 100
 ADVANTAGE = "advantage: how much less wrong about training persons"
-MOST_LISTED = 1000
-TOO_FEW = "Fewer than five training or holdout persons have a value that is guessed."
-WITHOUT_HOLDOUT = (
-    "No holdout was given: how well the same attack does on people who were never in the data is "
-    "not known, and what is learnt from the table in general cannot be told from a leak."
-)
-
-
-def people(comparison: Comparison) -> tuple[Which, ...]:
-    """Name the tables of real persons."""
-    return ("train", "holdout") if comparison.has_holdout else ("train",)
-
-
-def real_codec(comparison: Comparison) -> Codec:
-    """Code by what all real persons have; no level is lumped."""
-    if comparison.has_holdout:
-        return comparison.pooled_codec(bins=BINS)
-    return comparison.codec(bins=BINS, levels=None)
 
 
 @dataclass(frozen=True)
-class Secret:
+class SensitiveColumn:
     """A sensitive column: numbers (nan where there is none) or the codes of its levels.
 
-    Missing is a level of a category. Dates are counted from the first one of a real person.
+    ``table`` has the values of the table that the attacker sees. Missing is a level of a category.
+    Dates are counted from the first one of a real person.
     """
 
     name: str
     is_number: bool
-    persons: NDArray[np.float64] | NDArray[np.int64]
-    synthetic: NDArray[np.float64] | NDArray[np.int64]
+    persons: Floats | Ints
+    table: Floats | Ints
     size: int
 
     @property
@@ -60,57 +43,61 @@ class Secret:
         """How many amounts a point needs: count and sum, or the votes for each level."""
         return 2 if self.is_number else self.size
 
-    def from_training(self, train: int) -> "Secret":
+    def from_training(self, train: int) -> "SensitiveColumn":
         """Let training persons be guessed from the training table itself: the attack's ceiling."""
         own = self.persons[:train]
-        return Secret(self.name, self.is_number, own, own, self.size)
+        return SensitiveColumn(self.name, self.is_number, own, own, self.size)
+
+    def naive_number(self) -> float:
+        """Give the mean of the table: a guess without keys."""
+        return float(np.nanmean(self.table))
+
+    def naive_shares(self) -> Floats:
+        """Give the share of each person's level in the table: a guess without keys."""
+        share = np.bincount(self.table.astype(np.int64), minlength=self.size)
+        made: Floats = share[self.persons.astype(np.int64)] / len(self.table)
+        return made
 
 
-def secrets(comparison: Comparison) -> tuple[list[Secret], list[str]]:
-    """Give the sensitive columns that can be guessed, and say which cannot and why."""
-    both = [name for name in comparison.sensitive if name in comparison.keys]
+def sensitive_columns(comparison: Comparison) -> tuple[list[SensitiveColumn], list[str]] | str:
+    """Give the sensitive columns that can be guessed from the keys, or why there is none.
+
+    With them comes what is to be said of the others.
+    """
+    keys = list(dict.fromkeys(comparison.keys))
+    both = [name for name in comparison.sensitive if name in keys]
     if both:
         raise OptionError(
             f"'{both[0]}' is both a key and sensitive",
             hint="name it once: as known to the attacker (keys) or as to be guessed (sensitive)",
         )
+    if all(comparison.labels("train", name).n_unique() <= 1 for name in keys):
+        return same_keys(keys)
     made, notes = [], []
     for name in dict.fromkeys(comparison.sensitive):
-        secret = _secret(comparison, name)
-        own = secret.persons[: comparison.height("train")]
-        if _nothing(own) or _nothing(secret.synthetic):
+        column = _column(comparison, name)
+        own = column.persons[: comparison.height("train")]
+        if _nothing(own) or _nothing(column.table):
             notes.append(f"'{name}' has no value in training or in the synthetic table.")
         elif len(np.unique(own)) == 1:
             notes.append(f"'{name}' is the same for all training persons: nothing to learn.")
         else:
-            made.append(secret)
-    return made, notes
+            made.append(column)
+    return (made, notes) if made else " ".join(notes)
 
 
-def dull_keys(comparison: Comparison) -> str:
-    """Say so if no key differs between training persons."""
-    names = dict.fromkeys(comparison.keys)
-    if any(comparison.labels("train", name).n_unique() > 1 for name in names):
-        return ""
-    return (
-        f"The keys ({', '.join(names)}) have one value for all training persons: nobody can be "
-        "told apart by them. Name keys that differ between persons."
-    )
-
-
-def _secret(comparison: Comparison, name: str) -> Secret:
-    tables: tuple[Which, ...] = (*people(comparison), "synthetic")
-    column = comparison.schema[name]
-    if column.is_numeric:
+def _column(comparison: Comparison, name: str) -> SensitiveColumn:
+    tables: tuple[Which, ...] = (*real_tables(comparison), "synthetic")
+    if comparison.schema[name].is_numeric:
         values = [comparison.source(table).numbers(name) for table in tables]
         persons = np.concatenate(values[:-1])
         first = 0.0
-        if column.kind == "date" and not np.isnan(persons).all():
+        if comparison.schema[name].kind == "date" and not np.isnan(persons).all():
             first = float(np.nanmin(persons))
-        return Secret(name, True, persons - first, values[-1] - first, 0)
+        return SensitiveColumn(name, True, persons - first, values[-1] - first, 0)
     codec = real_codec(comparison)
     codes = [comparison.source(t).coded(codec).column(name).astype(np.int64) for t in tables]
-    return Secret(name, False, np.concatenate(codes[:-1]), codes[-1], codec[name].size)
+    return SensitiveColumn(name, False, np.concatenate(codes[:-1]), codes[-1], codec[name].size)
 
 
 def _nothing(values: NDArray[np.float64] | NDArray[np.int64]) -> bool:
@@ -119,153 +106,129 @@ def _nothing(values: NDArray[np.float64] | NDArray[np.int64]) -> bool:
 
 
 @dataclass(frozen=True)
-class Known:
-    """Columns of points, one or two for each key, and which of them are categories."""
+class Amounts:
+    """What stands at points, as a sparse table: a row a point, some places a sensitive column.
 
-    persons: Floats
-    synthetic: Floats
-    is_category: NDArray[np.bool_]
-    key: tuple[str, ...]
+    For a number, how many values and their sum; for a category, the records of each level.
 
-    def from_training(self, train: int) -> "Known":
-        """Let training persons be looked for in the training table itself."""
-        own = self.persons[:train]
-        return Known(own, own, self.is_category, self.key)
-
-    def only(self, keys: tuple[str, ...]) -> "Known":
-        """Keep the columns of some keys."""
-        kept = [place for place, name in enumerate(self.key) if name in keys]
-        return Known(
-            self.persons[:, kept], self.synthetic[:, kept],
-            self.is_category[kept], tuple(self.key[place] for place in kept),
-        )  # fmt: skip
-
-
-def known_points(comparison: Comparison) -> Known:
-    """Give the keys as points for the straight line.
-
-    Numbers, and categories whose levels are numbers, are scaled to mean 0 and deviation 1 over
-    all real persons. What is no number is their mean, and a category beside says what it is.
+    Parameters
+    ----------
+    cells : array
+        Row x width + place, in order.
+    amounts : array
+        What stands there.
+    starts : array
+        Where each row begins.
+    first : tuple of int
+        The first place of each sensitive column.
+    width : int
+        The number of places.
     """
-    return comparison.once(("known points",), lambda: _known_points(comparison))
+
+    cells: Ints
+    amounts: Floats
+    starts: Ints
+    first: tuple[int, ...]
+    width: int
+
+    @classmethod
+    def of(
+        cls, columns: Sequence[SensitiveColumn], at: Ints, points: int, *, records: bool = False
+    ) -> "Amounts":
+        """Add up the records of each point; ``records`` counts them in the first place, too."""
+        ends = np.cumsum([int(records), *(column.width for column in columns)])
+        width, none = int(ends[-1]), np.zeros(0, np.int64)
+        cells, values = [at * width if records else none], [np.ones(len(at) if records else 0)]
+        for column, start in zip(columns, ends, strict=False):
+            if column.is_number:
+                here = ~np.isnan(column.table)
+                cells += [at[here] * width + start, at[here] * width + start + 1]
+                values += [np.ones(int(here.sum())), column.table[here].astype(float)]
+            else:
+                cells.append(at * width + start + column.table.astype(np.int64))
+                values.append(np.ones(len(at)))
+        kept, which = np.unique(np.concatenate(cells), return_inverse=True)
+        totals: Floats = np.bincount(which, np.concatenate(values), minlength=len(kept)).astype(
+            float
+        )
+        starts = np.searchsorted(kept, np.arange(points + 1) * width)
+        return cls(kept, totals, starts, tuple(ends[:-1].tolist()), width)
+
+    @property
+    def rows(self) -> tuple[Ints, Ints, Floats]:
+        """Where rows begin, the places in them and the amounts, as kernels want them."""
+        return self.starts, self.cells % self.width, self.amounts
+
+    def find(self, point: Ints, place: Ints | int) -> tuple[Floats, Floats]:
+        """Give what stands at a place of points, and at the next place where there is something."""
+        wanted = point * self.width + place
+        found = np.searchsorted(self.cells, wanted).clip(0, len(self.cells) - 1)
+        there = self.cells[found] == wanted
+        following = self.amounts[np.minimum(found + 1, len(self.cells) - 1)]
+        return np.where(there, self.amounts[found], 0.0), np.where(there, following, 0.0)
 
 
-def _known_points(comparison: Comparison) -> Known:
-    tables: tuple[Which, ...] = (*people(comparison), "synthetic")
-    codec = real_codec(comparison)
-    real = sum(comparison.height(table) for table in tables[:-1])
-    columns: list[Floats] = []
-    is_category: list[bool] = []
-    keys: list[str] = []
-    for name in dict.fromkeys(comparison.keys):
-        codes = np.concatenate([comparison.source(t).coded(codec).column(name) for t in tables])
-        if _on_a_line(codec, name):
-            numbers = np.concatenate([comparison.source(t).numbers(name) for t in tables])
-            absent = np.isnan(numbers)
-            columns.append(_standard(numbers, real))
-            if absent.any():
-                columns.append(np.where(absent, codes, -1.0))
-            is_category += [False, True][: 1 + bool(absent.any())]
-        else:
-            columns.append(codes.astype(float))
-            is_category.append(True)
-        keys += [name] * (len(columns) - len(keys))
-    made = np.column_stack(columns)
-    return Known(made[:real], made[real:], np.array(is_category, bool), tuple(keys))
+@dataclass(frozen=True)
+class GuessLook:
+    """How wrong each person's guess is, in one way to guess, beside a guess without keys.
 
-
-def _on_a_line(codec: Codec, name: str) -> bool:
-    """Tell numbers, and categories whose levels are all numbers."""
-    coder = codec[name]
-    if coder.column.is_numeric:
-        return True
-    try:
-        return len(coder.levels) > 0 and all(np.isfinite(float(level)) for level in coder.levels)
-    except ValueError:
-        return False
-
-
-def _standard(numbers: Floats, real: int) -> Floats:
-    present = numbers[:real][~np.isnan(numbers[:real])]
-    middle = float(present.mean()) if len(present) else 0.0
-    spread = float(present.std()) if len(present) else 0.0
-    return np.where(np.isnan(numbers), 0.0, (numbers - middle) / (spread if spread > 0 else 1.0))
-
-
-P = TypeVar("P", NDArray[np.float32], NDArray[np.float64])
-
-
-def distinct(points: P) -> tuple[P, Ints]:
-    """Give the distinct points in order, and which of them each row is.
-
-    Examples
-    --------
-    >>> rows, which = distinct(np.array([[2.0], [1.0], [2.0]]))
-    >>> rows.tolist(), which.tolist()
-    ([[1.0], [2.0]], [1, 0, 1])
+    ``original`` is the mean error of guesses about training persons from the training table itself;
+    ``some`` says that only some persons have a score.
     """
-    if not points.shape[1]:
-        return points[:1], np.zeros(len(points), np.int64)
-    order = np.lexsort(points.T[::-1])
-    differ = (points[order][1:] != points[order][:-1]).any(axis=1)
-    number = np.concatenate([[0], np.cumsum(differ)]).astype(np.int64)
-    which = np.empty(len(points), np.int64)
-    which[order] = number
-    first = order[np.concatenate([[True], differ])]
-    return points[first], which
+
+    name: str
+    scores: Floats
+    naive: Floats
+    original: float | None
+    some: bool = False
+
+    def register(self, measure: str, train: int, distance: Floats | None = None) -> pl.DataFrame:
+        """List the training persons about whom the keys gain most, nearest record first."""
+        error, naive = self.scores[:train], self.naive[:train]
+        gain = np.where(np.isnan(error), -np.inf, naive - error)
+        far = np.zeros(train) if distance is None else distance[:train]
+        order = np.lexsort((far, -gain))
+        order = order[gain[order] > 0]
+        beside: dict[str, Any] = {} if distance is None else {"distance": far[order]}
+        return register(
+            measure, order, self.name, error=error[order], naive_error=naive[order], **beside
+        )
 
 
-def relative_change(truth: Floats, guess: Floats) -> Floats:
-    """Give |truth − guess| as a part of the mean of their sizes; 0/0 is 0.
+def judge_guesses(
+    comparison: Comparison, looks: Sequence[GuessLook], *, largest: float, **swaps: Any
+) -> tuple[Judgement, list[GuessLook], str] | None:
+    """Judge errors that are at most so large; none if too few persons have one.
 
-    Examples
-    --------
-    >>> relative_change(np.array([2.0, 0.0, 0.0]), np.array([1.0, 0.0, 3.0])).tolist()
-    [0.666..., 0.0, 2.0]
+    Beside the judgement: the looks that were judged, and words on those that were not. ``swaps``
+    are the options of ``judge``.
     """
-    apart, size = np.abs(truth - guess), (np.abs(truth) + np.abs(guess)) / 2
-    return np.divide(apart, size, out=np.where(np.isnan(apart), np.nan, 0.0), where=size > 0)
-
-
-def naive_shares(secret: Secret) -> Floats:
-    """Give the share of each person's level in the synthetic table: a guess without keys."""
-    share = np.bincount(secret.synthetic.astype(np.int64), minlength=secret.size)
-    made: Floats = share[secret.persons.astype(np.int64)] / len(secret.synthetic)
-    return made
-
-
-def naive_number(secret: Secret) -> float:
-    """Give the mean of the synthetic table: a guess without keys."""
-    return float(np.nanmean(secret.synthetic))
-
-
-def enough(comparison: Comparison, scores: Floats) -> bool:
-    """Tell whether so many persons have a score that none can be read off their mean."""
-    train, here = comparison.height("train"), ~np.isnan(scores)
-    counts = [here[:train].sum(), here[train:].sum()][: 1 + comparison.has_holdout]
-    return bool(min(counts) >= pictures.K)
-
-
-def advantage(looks: Looks, shown: int) -> Part:
-    """Say by how much the error about training persons is below that about holdout persons."""
-    ahead = float(looks.reference[shown] - looks.value[shown])
-    half = looks.reach * float(looks.spread[shown])
-    return Part(ADVANTAGE, ahead, 0.0, interval=(ahead - half, ahead + half))
-
-
-def listed(measure: str, attack: str, rows: Ints, **numbers: Floats) -> pl.DataFrame:
-    """List training persons for the register, with numbers beside them."""
-    return pl.DataFrame(
-        [
-            pl.repeat(measure, len(rows), dtype=pl.String, eager=True).alias("measure"),
-            pl.Series("training_row", rows, pl.Int64),
-            pl.repeat(attack, len(rows), dtype=pl.String, eager=True).alias("attack"),
-            *(pl.Series(name, values[rows], pl.Float64) for name, values in numbers.items()),
-        ]
-    )
+    train = comparison.height("train")
+    beside = []
+    for look in looks:
+        numbers = {"original": look.original, "naive": mean(look.naive[:train])}
+        if look.some:
+            numbers["persons"] = float((~np.isnan(look.scores[:train])).sum())
+        beside.append(numbers)
+    values = np.column_stack([look.scores for look in looks])
+    scores, few = Scores([look.name for look in looks], values, train, beside, leak=-1).told()
+    if scores is None:
+        return None
+    judged = judge(comparison, scores, bounds=(0.0, largest), **swaps)
+    said = f"{few:,} of {len(looks):,} looks left out: {FEW_PERSONS}" if few else ""
+    return judged, [look for look in looks if look.name in scores.names], said
 
 
 def mean(scores: Floats) -> float | None:
     """Give the mean over persons who have a score, if there are any."""
     present = scores[~np.isnan(scores)]
     return float(present.mean()) if len(present) else None
+
+
+def advantage(judged: Judgement) -> list[Part]:
+    """Say by how much the error about training persons is below that about holdout persons."""
+    if judged.reference is None or judged.spread is None:
+        return []
+    ahead = float(judged.reference[judged.shown] - judged.value[judged.shown])
+    half = judged.reach * float(judged.spread[judged.shown])
+    return [Part(ADVANTAGE, ahead, 0.0, interval=(ahead - half, ahead + half))]

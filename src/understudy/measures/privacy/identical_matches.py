@@ -1,11 +1,12 @@
 """Synthetic rows that equal a real one, value for value."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.data.tables import free_name
 from understudy.judging.comparison import Comparison
-from understudy.judging.findings import LEVEL, Card, Finding, Part, described, wilson
+from understudy.judging.findings import Card, Finding, Part, described, wilson
+from understudy.judging.judge import WITHOUT_HOLDOUT, Judgement
+from understudy.measures.privacy.coding import Ints
 
 CARD = Card(
     name="privacy.identical_matches",
@@ -37,7 +38,6 @@ def identical_matches(comparison: Comparison, *, permutations: int = 2000) -> Fi
     distinct = distinct.drop(count)
     in_train = comparison.copies("train", distinct)
     hits, total = int(times[in_train > 0].sum()), rows.height
-    value = hits / total
     parts = [Part("distinct synthetic rows", len(times) / total)]
     baselines = {}
     reference = p_value = None
@@ -50,31 +50,27 @@ def identical_matches(comparison: Comparison, *, permutations: int = 2000) -> Fi
         sizes = comparison.height("train"), comparison.height("holdout")
         rng = comparison.stream(CARD.name)
         p_value = _permute(times, in_train, in_holdout, sizes, permutations, rng)
-    return Finding(
-        CARD.name,
-        unit=CARD.unit,
-        better=CARD.better,
-        value=value,
-        interval=wilson(hits, total),
-        reference=reference,
-        p_value=p_value,
+    judged = Judgement(
+        (CARD.title,),
+        np.array([hits / total]),
+        (wilson(hits, total),),
+        [{}],
+        0,
+        None if reference is None else np.array([reference]),
+        None if p_value is None else np.array([p_value]),
+    )
+    return judged.finding(
+        CARD,
+        parts=parts,
         baselines=baselines,
-        flagged=p_value is not None and p_value < 1 - LEVEL,
-        parts=tuple(parts),
-        note="" if comparison.has_holdout else WITHOUT_HOLDOUT,
+        notes=[] if comparison.has_holdout else [WITHOUT_HOLDOUT],
     )
 
 
-WITHOUT_HOLDOUT = (
-    "No holdout was given: how many rows of this kind match by chance is not known, "
-    "and copying cannot be told from coincidence."
-)
-
-
 def _permute(
-    times: NDArray[np.int64],
-    in_train: NDArray[np.int64],
-    in_holdout: NDArray[np.int64],
+    times: Ints,
+    in_train: Ints,
+    in_holdout: Ints,
     sizes: tuple[int, int],
     permutations: int,
     rng: np.random.Generator,

@@ -4,24 +4,23 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from understudy.data.codec import Codec
 from understudy.data.schema import near
 from understudy.errors import OptionError
-from understudy.judging.comparison import Comparison, Which
+from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, described
-from understudy.measures.privacy.arms import (
-    FEW_PERSONS,
-    drawn,
-    found,
-    listed,
-    played,
-    shown_look,
+from understudy.judging.judge import Scores, judge, share_interval
+from understudy.judging.register import FEW_PERSONS, register
+from understudy.measures.privacy.arms import arms_of, attack_finding, drawn
+from understudy.measures.privacy.coding import (
+    Flags,
+    Ints,
+    Points,
+    fixed_order,
+    mixed_points,
+    real_tables,
 )
-from understudy.measures.privacy.guesses import enough
-from understudy.measures.privacy.key_sets import KeySet, key_sets
-from understudy.measures.privacy.places import fixed_order
+from understudy.measures.privacy.keys import KeySet, key_sets
 
 CARD = Card(
     name="privacy.linkability",
@@ -82,25 +81,30 @@ def linkability(
             "The synthetic records are all alike in one of the two sets of columns, so every "
             "person is as near to each: nobody can be linked by them. Name other keys (--keys)."
         )
-    attacked, said = drawn(comparison, attacks, _everybody(comparison), CARD.name)
+    orders = _everybody(comparison)
+    attacked, said = drawn(comparison, attacks, orders, CARD.name)
     games = []
     for number, (known, halves) in enumerate(tried.items()):
         comparison.progress("sets of keys", number, len(tried))
-        games.append(_game(comparison, known, halves, attacked, neighbours))
-    scores = np.full((len(attacked), len(games)), np.nan)
-    scores[attacked] = np.column_stack([game.linked for game in games])
-    if not enough(comparison, scores[:, 0]):
+        games.append(_play(comparison, known, halves, attacked, orders[0], neighbours))
+    values = np.full((len(attacked), len(games)), np.nan)
+    values[attacked] = np.column_stack([game.linked for game in games])
+    scores, _ = Scores(
+        [_named(game.known, others, sets) for game in games],
+        values,
+        comparison.height("train"),
+        [{"naive": game.false} for game in games],
+    ).told()
+    if scores is None:
         return CARD.not_applicable(FEW_PERSONS)
-    arms, looks = played(
-        comparison, scores, [_named(game.known, others, sets) for game in games],
-        [game.false for game in games],
-        name=CARD.name, permutations=permutations, strata=strata, group=group,
+    judged = judge(
+        comparison, scores, name=CARD.name, permutations=permutations, strata=strata, group=group,
+        alone=share_interval, beyond_naive=True,
     )  # fmt: skip
     alike = len(sets) - len(tried)
     notes = [remark, said, f"{alike:,} sets of keys left out, of one value." if alike else ""]
-    shown = games[shown_look(arms, looks)]
-    register = _register(comparison, shown, attacked, others)
-    return found(CARD, arms, looks, original=1.0, notes=notes, register=register)
+    listed = _register(comparison, games[judged.shown], attacked, others)
+    return attack_finding(CARD, judged, arms_of(scores), original=1.0, notes=notes, register=listed)
 
 
 def _named(known: KeySet, others: KeySet, sets: list[KeySet]) -> str:
@@ -108,11 +112,10 @@ def _named(known: KeySet, others: KeySet, sets: list[KeySet]) -> str:
     return f"{keys} and {len(others)} other columns"
 
 
-def _everybody(comparison: Comparison) -> tuple[NDArray[np.int64], ...]:
+def _everybody(comparison: Comparison) -> list[Ints]:
     """Put real persons in an order that all their values decide."""
-    codec = _codec(comparison)
-    real: list[Which] = ["train", "holdout"] if comparison.has_holdout else ["train"]
-    return tuple(fixed_order(comparison.points(t, codec)[0].view(np.int32).T)[0] for t in real)
+    points, _ = mixed_points(comparison)
+    return [fixed_order(points[t].view(np.int32).T)[0] for t in real_tables(comparison)]
 
 
 def _second(comparison: Comparison, second: str) -> KeySet:
@@ -139,117 +142,89 @@ def _second(comparison: Comparison, second: str) -> KeySet:
 class _Halves:
     """Real persons and distinct synthetic records as points, the second half marked."""
 
-    persons: NDArray[np.float32]
-    records: NDArray[np.float32]
-    is_category: NDArray[np.bool_]
-    in_second: NDArray[np.bool_]
-
-
-def _codec(comparison: Comparison) -> Codec:
-    if comparison.has_holdout:
-        return comparison.pooled_codec(bins=100)
-    return comparison.codec(bins=100, levels=None)
+    persons: Points
+    records: Points
+    is_category: Flags
+    in_second: Flags
 
 
 def _halves(comparison: Comparison, known: KeySet, others: KeySet) -> _Halves | None:
     """Give the points, or none where one half of the synthetic records does not vary."""
-    codec = _codec(comparison)
     names = sorted([*known, *others])
-    columns = [codec.names.index(name) for name in names]
     in_second = np.array([name in others for name in names])
-    made = {t: comparison.points(t, codec) for t in comparison.tables}
-    points = {t: p[:, columns] for t, (p, _) in made.items()}
-    is_category = made["train"][1][columns]
+    points, is_category = mixed_points(comparison, names)
     order, first = fixed_order(points["synthetic"].view(np.int32).T)
     records = points["synthetic"][order[first]]
     for half in (in_second, ~in_second):
         if len(records) > 1 and (records[:, half] == records[:1, half]).all():
             return None
-    persons = np.concatenate([points[t] for t in comparison.tables if t != "synthetic"])
+    persons = np.concatenate([points[t] for t in real_tables(comparison)])
     return _Halves(persons, records, is_category, in_second)
 
 
 @dataclass(frozen=True)
-class _Game:
-    """Who of the persons attacked was linked by a set of keys, how near, and who falsely."""
+class _Links:
+    """Who of the persons attacked was linked by a set of keys, how near, and who falsely.
+
+    ``near_by`` is the distance of the nearest record by either half.
+    """
 
     known: KeySet
-    linked: NDArray[np.bool_]
-    near_by: NDArray[np.float32]
+    linked: Flags
+    near_by: Points
     false: float
 
 
-def _game(
+def _play(
     comparison: Comparison,
     known: KeySet,
     halves: _Halves,
-    attacked: NDArray[np.bool_],
+    attacked: Flags,
+    order: Ints,
     neighbours: int,
-) -> _Game:
-    near_by, link = _link(halves, attacked, neighbours)
-    false = _false_links(comparison, halves, attacked, near_by)
-    return _Game(known, link >= 0, near_by, false)
+) -> _Links:
+    """Look for a record nearest to both halves of each person, and of each mixed pair."""
+    from understudy.kernels.neighbors import mixed_neighbors
+    from understudy.kernels.neighbors.common import common_neighbors
+
+    persons, k = halves.persons[attacked], min(neighbours, len(halves.records))
+
+    def nearest(half: Flags) -> Points:
+        found = mixed_neighbors(
+            persons[:, half], halves.records[:, half], halves.is_category[half], k
+        )
+        made: Points = found[0][:, k - 1]
+        return made
+
+    def link(points: Points, first: Points, second: Points) -> Flags:
+        records, in_second = halves.records, halves.in_second
+        found = common_neighbors(points, records, halves.is_category, in_second, first, second)
+        made: Flags = found >= 0
+        return made
+
+    first, second = nearest(~halves.in_second), nearest(halves.in_second)
+    linked = link(persons, first, second)
+    # halves of two different training persons
+    order = order[attacked[: len(order)][order]]
+    false = 0.0
+    if len(order) > 1:
+        turn = comparison.stream(CARD.name, "other halves").permutation(len(order))
+        place = (np.cumsum(attacked)[order] - 1)[turn]
+        other = np.roll(place, 1)
+        mixed = np.where(halves.in_second, persons[other], persons[place])
+        false = float(link(mixed, first[place], second[other]).mean())
+    return _Links(known, linked, np.stack([first, second]), false)
 
 
 def _register(
-    comparison: Comparison, game: _Game, attacked: NDArray[np.bool_], others: KeySet
+    comparison: Comparison, game: _Links, attacked: Flags, others: KeySet
 ) -> pl.DataFrame:
     """List the training persons linked, those with the nearest record first."""
     who = np.flatnonzero(attacked)
     linked = game.linked & (who < comparison.height("train"))
     far = game.near_by.sum(axis=0)[linked]
     order = np.argsort(far, kind="stable")
-    return listed(
-        CARD.name, who[linked][order], "linked", [", ".join(others)] * len(order),
+    return register(
+        CARD.name, who[linked][order], "linked", ", ".join(others),
         distance=far[order].astype(float),
     )  # fmt: skip
-
-
-Near = NDArray[np.float32]
-
-
-def _link(
-    halves: _Halves, attacked: NDArray[np.bool_], neighbours: int
-) -> tuple[Near, NDArray[np.int64]]:
-    """Give how near the nearest records are by either half, and a record nearest to both."""
-    from understudy.kernels.neighbors import mixed_neighbors
-    from understudy.kernels.neighbors.common import common_neighbors
-
-    persons = halves.persons[attacked]
-    k = min(neighbours, len(halves.records))
-    near_by = np.stack(
-        [
-            mixed_neighbors(persons[:, half], halves.records[:, half], halves.is_category[half], k)[
-                0
-            ][:, k - 1]
-            for half in (~halves.in_second, halves.in_second)
-        ]
-    )
-    link = common_neighbors(
-        persons, halves.records, halves.is_category, halves.in_second, near_by[0], near_by[1]
-    )
-    return near_by, link
-
-
-def _false_links(
-    comparison: Comparison, halves: _Halves, attacked: NDArray[np.bool_], near_by: Near
-) -> float:
-    """Give how often halves of two different training persons are linked alike."""
-    from understudy.kernels.neighbors.common import common_neighbors
-
-    train = comparison.height("train")
-    order = _everybody(comparison)[0]
-    order = order[attacked[:train][order]]
-    if len(order) < 2:
-        return 0.0
-    place = np.cumsum(attacked)[order] - 1
-    turn = comparison.stream(CARD.name, "other halves").permutation(len(order))
-    place = place[turn]
-    other = np.roll(place, 1)
-    persons = halves.persons[attacked]
-    mixed = np.where(halves.in_second, persons[other], persons[place])
-    link = common_neighbors(
-        mixed, halves.records, halves.is_category, halves.in_second,
-        near_by[0, place], near_by[1, other],
-    )  # fmt: skip
-    return float((link >= 0).mean())

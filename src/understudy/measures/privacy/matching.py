@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from understudy.data.schema import near
 from understudy.data.source import Source
@@ -12,9 +11,9 @@ from understudy.data.tables import Condition
 from understudy.errors import DataError, OptionError
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part, described, wilson
-from understudy.measures import pictures
-from understudy.measures.privacy.arms import listed
-from understudy.measures.privacy.places import Ints, Places
+from understudy.judging.judge import Judgement
+from understudy.judging.register import enough, register
+from understudy.measures.privacy.coding import Flags, Floats, Ints, Places
 
 CARD = Card(
     name="privacy.match_rate",
@@ -64,37 +63,34 @@ def match_rate(comparison: Comparison, *, where: str = "", tolerance: str = "") 
     targets = np.flatnonzero(_meets(comparison.train, condition))
     if not len(targets):
         return CARD.not_applicable("No training record meets the condition: there are no targets.")
-    if len(targets) < pictures.K:
+    if not enough(len(targets)):
         return CARD.not_applicable(
             "Fewer than five training records meet the condition: a rate would tell about single "
             "persons."
         )
     played = _play(comparison, comparison.synthetic, condition, slack, targets)
     before = _play(comparison, (comparison.train,), condition, slack, targets)
-    value = played.true.mean()
     matches, true = int(played.unique.sum()), int(played.true.sum())
-    false = None if not matches else (matches - true) / matches
+    rate, false = true / len(targets), None if not matches else (matches - true) / matches
     # whose record it is, had it been drawn from all that an intruder may find
     may_be = np.logical_or.reduce([_meets(release, condition) for release in comparison.synthetic])
-    records = max(int(may_be.sum()), 1)
-    return Finding(
-        CARD.name,
-        unit=CARD.unit,
-        better=CARD.better,
-        value=float(value),
-        interval=wilson(true, len(targets)),
-        baselines={
-            "original": float(before.true.mean()),
-            "naive": matches / len(targets) / records,
-        },
+    baselines = {
+        "original": float(before.true.mean()),
+        "naive": matches / len(targets) / max(int(may_be.sum()), 1),
+    }
+    judged = Judgement(
+        ("true match rate",), np.array([rate]), (wilson(true, len(targets)),), [baselines], 0
+    )
+    return judged.finding(
+        CARD,
         parts=(
-            Part("true match rate", float(value)),
+            Part("true match rate", rate),
             Part("false match rate", false),
             Part("expected match risk", float(played.risk.mean())),
             Part("targets with a match", matches / len(targets)),
             Part("targets that no record fits", float((played.ties == 0).mean())),
         ),
-        note=_words(comparison, condition, played, false),
+        notes=[_words(comparison, condition, played, false)],
         register=_register(played, targets, comparison),
     )
 
@@ -104,19 +100,19 @@ class _Played:
     """For each target: how many records fit best, how well, and whether its own is among them."""
 
     ties: Ints
-    weight: NDArray[np.float64]
-    among: NDArray[np.bool_]
+    weight: Floats
+    among: Flags
 
     @property
-    def unique(self) -> NDArray[np.bool_]:
+    def unique(self) -> Flags:
         return np.equal(self.ties, 1)
 
     @property
-    def true(self) -> NDArray[np.bool_]:
+    def true(self) -> Flags:
         return self.unique & self.among
 
     @property
-    def risk(self) -> NDArray[np.float64]:
+    def risk(self) -> Floats:
         return np.where(self.among, 1 / np.maximum(self.ties, 1), 0.0)
 
 
@@ -127,7 +123,7 @@ class Tolerance:
     size: float
     relative: bool
 
-    def reach(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def reach(self, numbers: Floats) -> Floats:
         """Give how far from each number; a little more, for numbers are rounded."""
         made = self.size * np.abs(numbers) if self.relative else np.full(len(numbers), self.size)
         return made + 1e-9 * np.abs(numbers)
@@ -159,7 +155,7 @@ def _refused(what: str, hint: str) -> OptionError:
     return OptionError(f"{CARD.name}: tolerance: {what}", hint=hint)
 
 
-def _meets(source: Source, condition: Condition | None) -> NDArray[np.bool_]:
+def _meets(source: Source, condition: Condition | None) -> Flags:
     return np.ones(source.height, bool) if condition is None else source.meets(condition)
 
 
@@ -234,7 +230,7 @@ def _register(played: _Played, targets: Ints, comparison: Comparison) -> pl.Data
     who = np.flatnonzero(played.true)
     order = np.lexsort((who, -played.weight[who]))
     agree = ", ".join(comparison.keys)
-    return listed(
-        CARD.name, targets[who[order]], "true match", [agree] * len(who),
+    return register(
+        CARD.name, targets[who[order]], "true match", agree,
         probability=played.weight[who[order]],
     )  # fmt: skip

@@ -1,21 +1,40 @@
-"""Predicates that hold for one synthetic record, and whom among real persons they single out."""
+"""Predicates that hold for one synthetic record, and whom among real persons they single out.
 
-from typing import Any
+A predicate allows a range of codes in each of a few columns: one value, or all numbers that are
+at least (at most) as large as one. Predicates are made from the synthetic table alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.source import Source
 from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, described
-from understudy.measures.privacy.arms import FEW_PERSONS, Arm, Arms, found, listed
-from understudy.measures.privacy.guesses import enough
-from understudy.measures.privacy.looks import Looks, corrected
-from understudy.measures.privacy.places import Ints, Places, fixed_order
-from understudy.measures.privacy.pool import swap_labels
-from understudy.measures.privacy.predicates import Predicates, multivariate, univariate
+from understudy.judging.judge import Judgement, judge_draws, unjudged
+from understudy.judging.rates import alone, hypergeometric
+from understudy.judging.register import FEW_PERSONS, MOST_LISTED, enough, register
+from understudy.judging.swaps import swap_some_labels
+from understudy.measures.privacy.arms import Arms, attack_finding
+from understudy.measures.privacy.coding import (
+    Flags,
+    Floats,
+    Ints,
+    Places,
+    fixed_order,
+    real_tables,
+)
+
+if TYPE_CHECKING:
+    from understudy.kernels.boxes import Index
+
+Members = NDArray[np.int32]
 
 CARD = Card(
     name="privacy.singling_out",
@@ -45,6 +64,7 @@ CARD = Card(
 )
 MOST_MATCHES = 64
 ATTEMPTS = 2000
+AT_ONCE = 100_000
 
 
 @described(CARD)
@@ -64,56 +84,44 @@ def singling_out(
     """
     from understudy.kernels.boxes import Index, box_members
 
-    if permutations < 2:
-        raise OptionError(f"{CARD.name}: permutations = {permutations}", hint="use at least 2")
     for option, value in (("attacks", attacks), ("columns", columns)):
         if value < 1:
             raise OptionError(f"{CARD.name}: {option} = {value}", hint="use at least 1")
-    everybody = np.zeros(sum(source.height for source in _persons(comparison)))
-    if not enough(comparison, everybody):
+    if not enough(*(comparison.height(which) for which in real_tables(comparison))):
         return CARD.not_applicable(FEW_PERSONS)
-    kinds, notes = _predicates(comparison, attacks, columns)
+    places = Places.of(
+        [comparison.source(which) for which in ("synthetic", *real_tables(comparison))],
+        sorted(comparison.names),
+    )
+    kinds, notes = _predicates(comparison, places, attacks, columns)
     if not kinds:
         return CARD.not_applicable(
             "No predicate holds for exactly one record of the synthetic table: its records are "
             "alike, or there is only one."
         )
-    real = _real(comparison)
-    index = Index.of(np.concatenate(real.tables[1:], axis=1), max(real.sizes))
+    index = Index.of(np.concatenate(places.tables[1:], axis=1), max(places.sizes))
     lists = [
         box_members(index, p.columns, p.low, p.high, most=MOST_MATCHES)[1] for p in kinds.values()
     ]
     # lists too long to be complete isolate nobody, whatever the labels
     lists = [np.where(m[:, -1:] >= 0, -1, m) for m in lists]
-    arms, looks = _judge(comparison, list(kinds), lists, permutations, strata, group)
-    register = pl.concat(
-        _singled_out(comparison.height("train"), kind, predicates, members, real.names)
+    judged, arms = _judge(
+        comparison, list(kinds), lists, permutations=permutations, strata=strata, group=group
+    )
+    listed = pl.concat(
+        _singled_out(comparison.height("train"), kind, predicates, members, places.names)
         for (kind, predicates), members in zip(kinds.items(), lists, strict=True)
     )
-    register = register.sort("times", descending=True, maintain_order=True).head(1000)
-    return found(CARD, arms, looks, original=1.0, notes=notes, register=register, persons=False)
-
-
-def _persons(comparison: Comparison) -> list[Source]:
-    """Give the tables of real persons."""
-    holdout = comparison.holdout
-    return [comparison.train] if holdout is None else [comparison.train, holdout]
-
-
-def _real(comparison: Comparison) -> Places:
-    """Give the codes of all tables, the synthetic first."""
-    sources = [comparison.source("synthetic"), *_persons(comparison)]
-    names = sorted(comparison.names)
-    return comparison.once("places", lambda: Places.of(sources, names))
+    listed = listed.sort("times", descending=True, maintain_order=True).head(MOST_LISTED)
+    return attack_finding(CARD, judged, arms, original=1.0, notes=notes, register=listed)
 
 
 def _predicates(
-    comparison: Comparison, attacks: int, columns: int
-) -> tuple[dict[str, Predicates], list[str]]:
+    comparison: Comparison, places: Places, attacks: int, columns: int
+) -> tuple[dict[str, "Predicates"], list[str]]:
     """Make the predicates of both kinds, and say where there are fewer than wanted."""
     from understudy.kernels.boxes import Index
 
-    places = _real(comparison)
     codes = places.tables[0]
     order, first = fixed_order(codes)
     distinct = np.ascontiguousarray(codes[:, order[first]])
@@ -123,9 +131,13 @@ def _predicates(
     index = Index.of(distinct, max(places.sizes))
     ends = [len(numbers) for numbers in places.numbers]
     width = min(columns, len(varied))
-    made = {"univariate": univariate(index, varied, ends, attacks, _rng(comparison, "univariate"))}
+    made = {
+        "univariate": univariate(
+            index, varied, ends, attacks, comparison.stream(CARD.name, "univariate")
+        )
+    }
     if width > 1:
-        rng = _rng(comparison, "multivariate")
+        rng = comparison.stream(CARD.name, "multivariate")
         most = ATTEMPTS * attacks
         made["multivariate"] = multivariate(index, varied, ends, width, attacks, most, rng)
     notes = [
@@ -139,76 +151,50 @@ def _predicates(
     return {kind: p for kind, p in made.items() if len(p.columns)}, notes
 
 
-def _rng(comparison: Comparison, kind: str) -> np.random.Generator:
-    return comparison.stream(CARD.name, kind)
-
-
-Members = NDArray[np.int32]
-Floats = NDArray[np.float64]
-
-
 def _judge(
     comparison: Comparison,
     names: list[str],
     lists: list[Members],
+    *,
     permutations: int,
     strata: str | None,
     group: str | None,
-) -> tuple[list[Arms], Looks | None]:
-    """Count who is singled out, and again with the labels of all who match swapped."""
+) -> tuple[Judgement, list[Arms]]:
+    """Count who is singled out, and again with the labels of all who match swapped.
+
+    Predicates share persons: without a holdout there is no interval.
+    """
     train = comparison.height("train")
     if not comparison.has_holdout:
         weight = 1 / comparison.height("synthetic")
-        chance = train * weight * (1 - weight) ** (train - 1)
-        alone = [Arm(int(((m >= 0).sum(axis=1) == 1).sum()), len(m)) for m in lists]
-        return [Arms(n, arm, None, chance) for n, arm in zip(names, alone, strict=True)], None
+        beside = [{"naive": train * weight * (1 - weight) ** (train - 1)}] * len(names)
+        hits = [int(((m >= 0).sum(axis=1) == 1).sum()) for m in lists]
+        value = np.array([won / len(m) for won, m in zip(hits, lists, strict=True)])
+        arms = [[(float(won), len(m))] for won, m in zip(hits, lists, strict=True)]
+        return unjudged(names, value, beside, beyond_naive=True), arms
     holdout = comparison.height("holdout")
     size = min(train, holdout)
-    one_of = [isolates(MOST_MATCHES, rows, size) for rows in (train, holdout)]
+    one_of = [alone(MOST_MATCHES, size, rows) for rows in (train, holdout)]
     is_train = np.arange(train + holdout) < train
     who = np.unique(np.concatenate([m[m >= 0] for m in lists]))
     if group:
         who = np.arange(train + holdout)
-    labels = _labels(comparison, who, is_train, permutations, strata, group)
-    arms, values, references, draws = [], [], [], []
-    for name, members in zip(names, lists, strict=True):
+    labels = swap_some_labels(
+        comparison, who, is_train, permutations, name=CARD.name, strata=strata, group=group
+    )
+    arms, draws, beside = [], [], []
+    for members in lists:
         inside = members >= 0
         total = inside.sum(axis=1)
         places = np.searchsorted(who, members[inside])
         owner = np.repeat(np.arange(len(members)), total)
         mine = np.bincount(owner, is_train[members[inside]], len(members)).astype(np.int64)
         main, control = one_of[0][mine], one_of[1][total - mine]
-        swapped = _swapped(labels, places, total, one_of)
-        naive = float(chances(total, train, holdout, one_of[0]).mean())
-        arms.append(
-            Arms(
-                name,
-                Arm(float(main.sum()), len(members)),
-                Arm(float(control.sum()), len(members)),
-                naive,
-            )
-        )
-        values.append(main.mean())
-        references.append(control.mean())
-        draws.append(swapped)
-    looks = corrected(names, np.array(values), np.array(references), np.stack(draws, axis=1))
-    return arms, looks
-
-
-def isolates(most: int, rows: int, size: int) -> Floats:
-    """Give the chance that a predicate holds for one of ``size`` persons drawn from ``rows``.
-
-    Element m is for a predicate that holds for m of them; with all of them drawn it is 1 for
-    m = 1 and 0 otherwise.
-
-    Examples
-    --------
-    >>> isolates(2, 10, 10).tolist(), isolates(2, 10, 5).round(3).tolist()
-    ([0.0, 1.0, 0.0], [0.0, 0.5, 0.556])
-    """
-    if size == rows:
-        return np.where(np.arange(most + 1) == 1, 1.0, 0.0)
-    return hypergeometric(np.ones(most + 1, np.int64), rows, np.arange(most + 1), size)
+        arms.append([(float(main.sum()), len(members)), (float(control.sum()), len(members))])
+        draws.append(_swapped(labels, places, total, one_of))
+        beside.append({"naive": float(chances(total, train, holdout, one_of[0]).mean())})
+    value, reference = np.array([[wins / tried for wins, tried in arm] for arm in arms]).T
+    return judge_draws(names, value, reference, np.stack(draws, axis=1), beside=beside), arms
 
 
 def chances(total: Ints, train: int, holdout: int, one_of: Floats) -> Floats:
@@ -222,57 +208,7 @@ def chances(total: Ints, train: int, holdout: int, one_of: Floats) -> Floats:
     return made
 
 
-def hypergeometric(
-    hits: NDArray[np.integer], rows: int, marked: NDArray[np.integer], size: int
-) -> Floats:
-    """Give the chance of so many hits among ``size`` of ``rows`` persons, so many of them marked.
-
-    Examples
-    --------
-    >>> float(hypergeometric(np.array(1), 4, np.array(2), 2).round(3))
-    0.667
-    """
-    from scipy.special import gammaln
-
-    def ways(many: Any, chosen: Any) -> Any:
-        return gammaln(many + 1) - gammaln(chosen + 1) - gammaln(many - chosen + 1)
-
-    possible = (hits <= marked) & (marked <= rows) & (hits <= size)
-    possible &= size - hits <= rows - marked
-    with np.errstate(invalid="ignore"):
-        made = ways(marked, hits) + ways(rows - marked, size - hits) - ways(rows, size)
-    return np.where(possible, np.exp(np.where(possible, made, 0.0)), 0.0)
-
-
-def _labels(
-    comparison: Comparison,
-    who: Ints,
-    is_train: NDArray[np.bool_],
-    permutations: int,
-    strata: str | None,
-    group: str | None,
-) -> NDArray[np.bool_]:
-    """Swap the labels of all persons, and keep those of the persons that match a predicate.
-
-    Without strata or groups, how many of them carry the label training is drawn first.
-    """
-    if strata or group:
-        everyone = np.arange(len(is_train))
-        swapped = swap_labels(
-            comparison, everyone, is_train, permutations,
-            name=CARD.name, strata=strata, group=group,
-        )  # fmt: skip
-        return swapped[:, who]
-    rng = comparison.stream(CARD.name, "labels")
-    train = int(is_train.sum())
-    many = rng.hypergeometric(train, len(is_train) - train, len(who), permutations)
-    made = np.zeros((permutations, len(who)), bool)
-    for labels, count in zip(made, many, strict=True):
-        labels[rng.permutation(len(who))[:count]] = True
-    return made
-
-
-def _swapped(labels: NDArray[np.bool_], places: Ints, total: Ints, one_of: list[Floats]) -> Floats:
+def _swapped(labels: Flags, places: Ints, total: Ints, one_of: list[Floats]) -> Floats:
     """Give main less control under swapped labels; members stand predicate by predicate."""
     used = total > 0
     if not used.any():
@@ -286,7 +222,7 @@ def _swapped(labels: NDArray[np.bool_], places: Ints, total: Ints, one_of: list[
 
 
 def _singled_out(
-    train: int, kind: str, predicates: Predicates, members: Members, names: tuple[str, ...]
+    train: int, kind: str, predicates: "Predicates", members: Members, names: tuple[str, ...]
 ) -> pl.DataFrame:
     """List the training persons for whom alone, of all in training, a predicate holds."""
     mine = (members >= 0) & (members < train)
@@ -297,4 +233,123 @@ def _singled_out(
     agree = [
         ", ".join(names[c] for c in sorted(predicates.columns[isolating[first[i]]])) for i in order
     ]
-    return listed(CARD.name, persons[order], kind, agree, times=times[order])
+    return register(CARD.name, persons[order], kind, agree, times=times[order])
+
+
+@dataclass(frozen=True)
+class Predicates:
+    """Ranges of codes, of shape (predicates, columns), and how they were looked for."""
+
+    columns: Ints
+    low: Ints
+    high: Ints
+    how: str
+
+    @classmethod
+    def isolating(cls, index: "Index", boxes: tuple[Ints, Ints, Ints], how: str) -> "Predicates":
+        """Keep those that hold for exactly one record, each of them once."""
+        from understudy.kernels.boxes import box_members
+
+        columns, low, high = boxes
+        counts, _ = box_members(index, columns, low, high, most=1, list_them=False)
+        kept = [part[counts == 1] for part in boxes]
+        _, first = np.unique(np.hstack(kept), axis=0, return_index=True)
+        first.sort()
+        return cls(kept[0][first], kept[1][first], kept[2][first], how)
+
+    def some(self, wanted: int, rng: np.random.Generator) -> "Predicates":
+        """Draw so many of them, or take them all."""
+        if len(self.columns) <= wanted:
+            return self
+        drawn = rng.permutation(len(self.columns))[:wanted]
+        return Predicates(self.columns[drawn], self.low[drawn], self.high[drawn], self.how)
+
+
+def univariate(
+    index: "Index", varied: Ints, ends: Sequence[int], wanted: int, rng: np.random.Generator
+) -> Predicates:
+    """Look at all values that one record holds, and beyond the smallest and largest number.
+
+    Parameters
+    ----------
+    index : Index
+        The distinct synthetic records.
+    varied : array of int
+        The columns that vary.
+    ends : sequence of int
+        The last code that stands for a number, for each column; 0 for a category.
+    """
+    columns: list[int] = []
+    low: list[int] = []
+    high: list[int] = []
+    for column in varied.tolist():
+        held = np.diff(index.starts[column])
+        alone = np.flatnonzero(held == 1)
+        numbers = np.flatnonzero(held[1 : ends[column] + 1]) + 1
+        low += [*alone, *([1, numbers[-1]] if len(numbers) else [])]
+        high += [*alone, *([numbers[0], ends[column]] if len(numbers) else [])]
+        columns += [column] * (len(low) - len(columns))
+    boxes = tuple(np.array(part, np.int64)[:, None] for part in (columns, low, high))
+    every = "all values were looked at"
+    return Predicates.isolating(index, (boxes[0], boxes[1], boxes[2]), every).some(wanted, rng)
+
+
+def multivariate(
+    index: "Index",
+    varied: Ints,
+    ends: Sequence[int],
+    width: int,
+    wanted: int,
+    attempts: int,
+    rng: np.random.Generator,
+) -> Predicates:
+    """Take several columns of a record: all ways where they are few, else drawn at random.
+
+    A number above the median of its column asks for numbers as large, one below for as small;
+    categories, words and missing values ask for the same.
+    """
+    records = index.codes.shape[1]
+    medians = [_median(index, column, end) for column, end in enumerate(ends)]
+    last = np.array(ends)
+    if comb(len(varied), width) * records <= attempts:
+        subsets = np.array(list(combinations(varied.tolist(), width)))
+        columns = np.repeat(subsets, records, axis=0)
+        rows = np.tile(np.arange(records), len(subsets))
+        boxes = _around(index, columns, rows, last, np.array(medians))
+        every = "all records and sets of columns were tried"
+        return Predicates.isolating(index, boxes, every).some(wanted, rng)
+    tried, batch = 0, min(2 * wanted, AT_ONCE)
+    found: list[Ints] = []
+    while tried < attempts:
+        batch = min(batch, attempts - tried)
+        rows = rng.integers(0, records, batch)
+        columns = varied[rng.random((batch, len(varied))).argpartition(width - 1, axis=1)]
+        boxes = _around(index, np.sort(columns[:, :width], axis=1), rows, last, np.array(medians))
+        found.append(np.stack(boxes, axis=1))
+        tried += batch
+        pooled = np.concatenate(found)
+        made = Predicates.isolating(
+            index, (pooled[:, 0], pooled[:, 1], pooled[:, 2]), f"{tried:,} were tried"
+        )
+        if len(made.columns) >= wanted:
+            break
+        found = [np.stack([made.columns, made.low, made.high], axis=1)]
+        batch = min(2 * batch, AT_ONCE)
+    return made.some(wanted, rng)
+
+
+def _median(index: "Index", column: int, end: int) -> int:
+    """Give the code of the middle number of a column, 0 where there is none."""
+    held = np.cumsum(np.diff(index.starts[column])[1 : end + 1])
+    return 0 if not end or not held[-1] else int(np.searchsorted(held, held[-1] / 2)) + 1
+
+
+def _around(
+    index: "Index", columns: Ints, rows: Ints, last: Ints, medians: Ints
+) -> tuple[Ints, Ints, Ints]:
+    codes = index.codes[columns, rows[:, None]].astype(np.int64)
+    end = last[columns]
+    is_number = (codes > 0) & (codes <= end)
+    above = is_number & (codes > medians[columns])
+    below = is_number & ~above
+    return columns, np.where(below, 1, codes), np.where(above, end, codes)

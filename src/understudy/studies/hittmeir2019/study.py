@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from understudy.jobs.threads import one_thread
 from understudy.judging.comparison import Progress, silent
-from understudy.measures.privacy.attackers import radius_guess
-from understudy.measures.privacy.guesses import Known, Secret
+from understudy.measures.privacy.coding import Known
+from understudy.measures.privacy.guesses import SensitiveColumn
+from understudy.measures.privacy.radius import radius_guess
 from understudy.studies import published as shared
 from understudy.studies.published import DIFFERS, SAME, dim, figure_table, print_all, read_dataset
 
@@ -235,7 +236,7 @@ def _attack(scenario: Scenario, frame: pl.DataFrame) -> list[Row]:
         seen, persons = _split(frame.height, scenario.split)
     target = _numbers(frame[scenario.target])
     coded = {name: _numbers(frame[name]) for name in scenario.keys}
-    secret = Secret(scenario.target, True, target[persons], target[seen], 0)
+    secret = SensitiveColumn(scenario.target, True, target[persons], target[seen], 0)
     sets = list(itertools.combinations(scenario.keys, scenario.length))
     found = []
     for keys in sets:

@@ -7,7 +7,7 @@ from scipy.stats import fisher_exact
 
 from understudy.errors import OptionError
 from understudy.judging.comparison import compare_tables
-from understudy.measures.privacy.looks import corrected, take_looks
+from understudy.judging.judge import WITHOUT_HOLDOUT, Scores, judge, judge_draws
 
 
 def comparison(train=50, holdout=50, seed=0):
@@ -20,7 +20,8 @@ def comparison(train=50, holdout=50, seed=0):
 def looks(scores, names=None, **more):
     table = comparison(more.pop("train", 50), more.pop("holdout", 50), more.pop("seed", 0))
     names = names or [f"look {i}" for i in range(scores.shape[1])]
-    return take_looks(table, scores, names, name="test", **more)
+    given = Scores(names, scores, table.height("train"), [{}] * len(names), more.pop("leak", 1))
+    return judge(table, given, name="test", **more)
 
 
 def test_means_leave_out_who_is_no_target():
@@ -53,18 +54,18 @@ def test_the_side_of_a_leak_is_given(leak, small):
 def test_scores_that_are_all_equal_tell_nothing():
     found = looks(np.ones((100, 3)))
     assert found.p_value == pytest.approx(1.0)
-    assert found.interval(0, 0.0, 2.0) == (1.0, 1.0)
+    assert found.interval[0] == (1.0, 1.0)
 
 
 def test_the_worst_look_is_shown_and_all_are_counted():
     rng = np.random.default_rng(0)
     scores = rng.random((100, 5))
     scores[:50, 3] += 1
-    found = looks(scores)
-    assert found.worst == 3
+    found = looks(scores, bounds=(-9, 9))
+    assert found.shown == 3
     assert "5 looks" in found.note
     assert "look 3" in found.note
-    low, high = found.interval(3, -9, 9)
+    low, high = found.interval[3]
     assert low < found.value[3] < high
     assert low > found.reference[3]
 
@@ -107,7 +108,7 @@ def test_every_choice_of_labels_is_as_likely_as_any_other(rows, train):
 
     from scipy.stats import chisquare
 
-    from understudy.measures.privacy.pool import random_labels
+    from understudy.judging.swaps import random_labels
 
     rng = np.random.default_rng(2)
     drawn = [random_labels(rng, rows, train) for _ in range(5000)]
@@ -120,12 +121,44 @@ def test_every_choice_of_labels_is_as_likely_as_any_other(rows, train):
 @pytest.mark.parametrize(("leak", "worst"), [(1, 0), (-1, 1)])
 def test_of_looks_with_equal_evidence_the_one_on_the_side_of_a_leak_is_worst(leak, worst):
     value, reference = np.array([0.5, 0.1]), np.array([0.4, 0.4])
-    found = corrected(["up", "down"], value, reference, np.zeros((9, 2)), leak=leak)
+    draws = np.tile(value - reference, (9, 1))
+    found = judge_draws(["up", "down"], value, reference, draws, leak=leak)
     assert found.p_value.tolist() == [1, 1]
-    assert found.worst == worst
+    assert found.shown == worst
 
 
 def test_intervals_are_plain_numbers():
     found = looks(np.random.default_rng(0).random((100, 2)))
-    assert [type(end) for end in found.interval(0, 0, 1)] == [float, float]
-    assert [type(end) for end in found.interval(0, 1, 0)] == [float, float]
+    assert [type(end) for end in found.interval[0]] == [float, float]
+    found = looks(np.random.default_rng(0).random((100, 2)), bounds=(1, 0))
+    assert [type(end) for end in found.interval[0]] == [float, float]
+
+
+def test_being_beyond_swaps_that_are_all_alike_is_evidence():
+    found = judge_draws(["x"], np.array([1.0]), np.array([0.5]), np.zeros((99, 1)))
+    assert found.p_value[0] == 0.01
+
+
+def test_without_a_holdout_the_farthest_look_is_shown_and_nothing_is_tested():
+    values = np.column_stack([np.full(50, 0.4), np.full(50, 0.7), np.full(50, np.nan)])
+    values[:10, 2] = 0.5
+    beside = [{"naive": 0.0}, {"naive": 0.6}, {"naive": 0.2}]
+    given = Scores(["a", "b", "c"], values, 50, beside)
+    table = comparison()
+    plain = judge(table, given, name="test")
+    assert (plain.names[plain.shown], plain.p_value, plain.reference) == ("b", None, None)
+    assert plain.interval == (None, None, None)
+    assert "3 looks were taken, each by itself" in plain.note
+    assert WITHOUT_HOLDOUT in plain.note
+    beyond = judge(table, given, name="test", beyond_naive=True)
+    assert beyond.names[beyond.shown] == "a"
+
+
+def test_looks_on_fewer_than_five_persons_of_a_side_are_left_out():
+    values = np.zeros((100, 3))
+    values[4:50, 0] = np.nan
+    values[:46, 1] = np.nan
+    values[54:, 1] = np.nan
+    kept, few = Scores(["a", "b", "c"], values, 50, [{}] * 3).told()
+    assert (list(kept.names), few) == (["c"], 2)
+    assert Scores(["a"], values[:, :1], 50, [{}]).told() == (None, 1)

@@ -1,0 +1,381 @@
+"""Values of all tables as whole numbers or as points: what the attacks of this folder work on.
+
+- ``Places``: whole numbers in the order of the values, for predicates and ranges.
+- ``ValueCodes``: whole numbers for values and for combinations of values, for exact matching.
+- ``mixed_points``: numbers by rank and levels by code, for the mixed distance.
+- ``label_points``: numbers, and levels by their place, for the straight line.
+- ``Known``: keys as points for the straight line, what is no number being a category beside.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.data.codec import Codec
+from understudy.data.source import Source
+from understudy.errors import OptionError
+from understudy.judging.comparison import Comparison, Which
+
+PlaceCodes = NDArray[np.int32]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Points = NDArray[np.float32]
+MISSING = 0
+BINS = 100
+
+
+def real_tables(comparison: Comparison) -> tuple[Which, ...]:
+    """Name the tables of real persons that there are."""
+    return ("train", "holdout") if comparison.has_holdout else ("train",)
+
+
+def real_codec(comparison: Comparison, bins: int = BINS) -> Codec:
+    """Code by what all real persons have; no level is lumped."""
+    if comparison.has_holdout:
+        return comparison.pooled_codec(bins=bins)
+    return comparison.codec(bins=bins, levels=None)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The values of some columns as whole numbers: 0 is missing, numbers come first, in order.
+
+    Parameters
+    ----------
+    names : tuple of str
+    numbers : tuple of array
+        The distinct numbers of each column: code c stands for ``numbers[c - 1]``. None for a
+        category. Words and levels have the codes behind.
+    sizes : tuple of int
+        One more than the largest code of each column.
+    tables : tuple of arrays of shape (columns, rows)
+    """
+
+    names: tuple[str, ...]
+    numbers: tuple[Floats, ...]
+    sizes: tuple[int, ...]
+    tables: tuple[PlaceCodes, ...]
+
+    @classmethod
+    def of(
+        cls, sources: Sequence[Source], names: Sequence[str], as_numbers: Collection[str] = ()
+    ) -> "Places":
+        """Number the values that any of the tables has.
+
+        The levels of a category that are numbers count as such where it is named.
+        """
+        texts = [source.rows() for source in sources]
+        heights = [source.height for source in sources]
+        whole = np.empty((len(names), sum(heights)), np.int32)
+        numbers = []
+        for codes, name in zip(whole, names, strict=True):
+            column = pl.concat([rows[name] for rows in texts])
+            line = np.full(len(column), np.nan)
+            if name in as_numbers or sources[0].schema[name].is_numeric:
+                line = np.concatenate([source.numbers(name) for source in sources])
+            codes[:], distinct_numbers = _numbered(column, line)
+            numbers.append(distinct_numbers)
+        sizes = tuple(int(codes.max(initial=0)) + 1 for codes in whole)
+        tables = np.split(whole, np.cumsum(heights)[:-1], axis=1)
+        return cls(tuple(names), tuple(numbers), sizes, tuple(tables))
+
+    def values(self, column: int, table: int, *, as_numbers: bool) -> Floats:
+        """Give numbers, or the codes of levels; missing, and a word among numbers, is nan."""
+        codes, numbers = self.tables[table][column], self.numbers[column]
+        if not as_numbers:
+            return np.where(codes == MISSING, np.nan, codes)
+        is_digit = (codes > MISSING) & (codes <= len(numbers))
+        return np.where(is_digit, numbers[np.clip(codes - 1, 0, len(numbers) - 1)], np.nan)
+
+    def features(self, names: Sequence[str], most_levels: int) -> tuple[list[Floats], Flags]:
+        """Give columns for a model, a matrix a table, and which of them are categories.
+
+        Numbers are as they are and levels are codes; a category of too many levels is an ordered
+        number; what is missing, and a word among numbers, is nan.
+        """
+        columns = [self.names.index(name) for name in names]
+        made = [
+            np.stack(
+                [self.values(c, table, as_numbers=len(self.numbers[c]) > 0) for c in columns],
+                axis=1,
+            )
+            for table in range(len(self.tables))
+        ]
+        few = [not len(self.numbers[c]) and self.sizes[c] <= most_levels for c in columns]
+        return made, np.array(few, bool)
+
+
+def _numbered(texts: pl.Series, line: Floats) -> tuple[PlaceCodes, Floats]:
+    """Number the values of a column: 0 missing, then numbers, then words in their order."""
+    is_number = ~np.isnan(line)
+    codes = np.zeros(len(line), np.int32)
+    distinct_numbers, places = np.unique(line[is_number], return_inverse=True)
+    codes[is_number] = places + 1
+    if not is_number.all():
+        words = texts.set(pl.Series(is_number), None).rank("dense").fill_null(0)
+        ranks = words.to_numpy().astype(np.int32)
+        codes[ranks > 0] = ranks[ranks > 0] + len(distinct_numbers)
+    return codes, distinct_numbers
+
+
+def fixed_order(codes: PlaceCodes) -> tuple[Ints, Flags]:
+    """Order rows as if at random, but by their values alone; equal rows stand together.
+
+    What is drawn at random must not depend on how a table was sorted. Also says which rows in that
+    order are the first of their kind.
+
+    Examples
+    --------
+    >>> order, first = fixed_order(np.array([[1, 2, 1], [5, 6, 5]], np.int32))
+    >>> int(first.sum()), set(order.tolist()) == {0, 1, 2}
+    (2, True)
+    """
+    mixed = np.zeros(codes.shape[1], np.uint64)
+    for row in codes:
+        # splitmix64: each step scatters what came before over all bits
+        mixed = (mixed ^ row.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+    order = np.argsort(mixed, kind="stable").astype(np.int64)
+    first = _changes(codes, order)
+    if int(first.sum()) != len(np.unique(mixed)):
+        order = np.lexsort(codes).astype(np.int64)
+        first = _changes(codes, order)
+    return order, first
+
+
+def _changes(codes: PlaceCodes, order: Ints) -> Flags:
+    first = np.ones(len(order), bool)
+    first[1:] = (codes[:, order[1:]] != codes[:, order[:-1]]).any(axis=0)
+    return first
+
+
+@dataclass(frozen=True)
+class ValueCodes:
+    """One whole number from 0 for each value, or combination of values, that some table has.
+
+    ``labels`` names the values, missing first; of combinations it is empty.
+    """
+
+    of: Mapping[Which, Ints]
+    size: int
+    labels: tuple[str, ...] = ()
+
+    def counts(self, which: Which) -> Ints:
+        """Count the records of a table that have each number."""
+        return np.bincount(self.of[which], minlength=self.size)
+
+
+def value_codes(comparison: Comparison, name: str, bins: int = 0) -> ValueCodes:
+    """Number the values of a column; missing is a value of its own.
+
+    With ``bins``, numbers and dates are cut at quantiles of the real rows into so many bins.
+    """
+    tables, missing = comparison.tables, "(missing)"
+
+    def number() -> ValueCodes:
+        if bins and comparison.schema[name].is_numeric:
+            codec = real_codec(comparison, bins)
+            parts = {w: comparison.source(w).coded(codec).column(name) for w in tables}
+            codes = {which: np.asarray(part, np.int64) for which, part in parts.items()}
+            size = codec[name].size
+            cuts = (f"bin {number}" for number in range(1, size - 1))
+            return ValueCodes(codes, size, (missing, "(elsewhere)", *cuts))
+        texts = pl.concat([_plain_rows(comparison, which)[name] for which in tables])
+        labels = (missing, *texts.drop_nulls().unique().sort())
+        ranks = texts.rank("dense").fill_null(0).to_numpy().astype(np.int64)
+        ends = np.cumsum([comparison.height(which) for which in tables])
+        parted = dict(zip(tables, np.split(ranks, ends[:-1]), strict=True))
+        return ValueCodes(parted, len(labels), labels)
+
+    return comparison.once(("value codes", name, bins), number)
+
+
+def _plain_rows(comparison: Comparison, which: Which) -> pl.DataFrame:
+    return comparison.once(("plain rows", which), lambda: comparison.rows(which))
+
+
+def crossed(parts: Sequence[ValueCodes]) -> ValueCodes:
+    """Number the combinations that some table has.
+
+    Examples
+    --------
+    >>> sex = ValueCodes({"train": np.array([0, 1, 0]), "synthetic": np.array([1])}, 2)
+    >>> age = ValueCodes({"train": np.array([5, 5, 5]), "synthetic": np.array([7])}, 9)
+    >>> both = crossed([sex, age])
+    >>> both.size, both.of["train"].tolist(), both.of["synthetic"].tolist()
+    (3, [0, 1, 0], [2])
+    """
+    made = parts[0]
+    for part in parts[1:]:
+        joined = np.concatenate([made.of[w] * part.size + part.of[w] for w in made.of])
+        values, dense = np.unique(joined, return_inverse=True)
+        ends = np.cumsum([len(made.of[w]) for w in made.of])
+        parted = dict(zip(made.of, np.split(dense, ends[:-1]), strict=True))
+        made = ValueCodes(parted, len(values))
+    return made
+
+
+def check_bins(**given: int) -> None:
+    """Refuse numbers of bins that make no sense."""
+    for option, bins in given.items():
+        if isinstance(bins, bool) or not isinstance(bins, int) or bins < 0 or bins == 1:
+            raise OptionError(
+                f"{option} = {bins!r}", hint="0 leaves numbers as they are; else 2 up"
+            )
+
+
+def mixed_points(
+    comparison: Comparison, names: Sequence[str] | None = None, bins: int = BINS
+) -> tuple[dict[Which, Points], Flags]:
+    """Give rows by table for the mixed distance, and which columns are categories.
+
+    Numbers are given by their rank among real rows and levels by their codes.
+    """
+    codec = real_codec(comparison, bins)
+    found = {which: comparison.points(which, codec) for which in comparison.tables}
+    points, is_category = {w: each for w, (each, _) in found.items()}, found["train"][1]
+    if names is None:
+        return points, is_category
+    columns = [codec.names.index(name) for name in names]
+    return {w: each[:, columns] for w, each in points.items()}, is_category[columns]
+
+
+def label_points(comparison: Comparison) -> dict[Which, Floats]:
+    """Give rows by table as numbers: a category is the place of its level.
+
+    Levels that are numbers count as such. What is not a number is the mean of real rows, the same
+    point in every table.
+    """
+    codec = real_codec(comparison)
+    made = {w: np.empty((comparison.height(w), len(codec.columns))) for w in comparison.tables}
+    for place, coder in enumerate(codec.columns):
+        name = coder.column.name
+        levels = pl.Series(coder.levels, dtype=pl.String).cast(pl.Float64, strict=False)
+        numeric = coder.column.is_numeric or not levels.null_count()
+        for table, points in made.items():
+            source = comparison.source(table)
+            points[:, place] = source.numbers(name) if numeric else source.coded(codec).column(name)
+        real = np.concatenate([made[w][:, place] for w in real_tables(comparison)])
+        middle = 0.0 if np.isnan(real).all() else float(np.nanmean(real))
+        for points in made.values():
+            points[np.isnan(points[:, place]), place] = middle
+    return made
+
+
+@dataclass(frozen=True)
+class Known:
+    """Keys of persons and of a table as points, and which of their columns are categories.
+
+    ``key`` names the key of each column: a key has one or two.
+    """
+
+    persons: Floats
+    table: Floats
+    is_category: Flags
+    key: tuple[str, ...]
+
+    def from_training(self, train: int) -> "Known":
+        """Let training persons be looked for in the training table itself."""
+        own = self.persons[:train]
+        return Known(own, own, self.is_category, self.key)
+
+    def only(self, keys: Collection[str]) -> "Known":
+        """Keep the columns of some keys."""
+        kept = [place for place, name in enumerate(self.key) if name in keys]
+        return Known(
+            self.persons[:, kept],
+            self.table[:, kept],
+            self.is_category[kept],
+            tuple(self.key[place] for place in kept),
+        )
+
+    def one_hot(self, most_levels: int) -> tuple[Floats, Floats]:
+        """Give persons and table with a column of 0 and 1 for each frequent level of a category."""
+        persons, table = [], []
+        for place, is_category in enumerate(self.is_category):
+            mine, theirs = self.persons[:, place], self.table[:, place]
+            if not is_category:
+                persons.append(mine)
+                table.append(theirs)
+                continue
+            levels, times = np.unique(theirs, return_counts=True)
+            for level in levels[np.argsort(-times, kind="stable")[:most_levels]]:
+                persons.append((mine == level).astype(float))
+                table.append((theirs == level).astype(float))
+        return np.column_stack(persons), np.column_stack(table)
+
+
+def known_points(comparison: Comparison) -> Known:
+    """Give the keys as points for the straight line.
+
+    Numbers, and categories whose levels are numbers, are scaled to mean 0 and deviation 1 over
+    all real persons. What is no number is their mean, and a category beside says what it is.
+    """
+    tables: tuple[Which, ...] = (*real_tables(comparison), "synthetic")
+    codec = real_codec(comparison)
+    real = sum(comparison.height(table) for table in tables[:-1])
+    columns: list[Floats] = []
+    is_category: list[bool] = []
+    keys: list[str] = []
+    for name in dict.fromkeys(comparison.keys):
+        codes = np.concatenate([comparison.source(t).coded(codec).column(name) for t in tables])
+        if _on_a_line(codec, name):
+            numbers = np.concatenate([comparison.source(t).numbers(name) for t in tables])
+            absent = np.isnan(numbers)
+            columns.append(_standard(numbers, real))
+            is_category.append(False)
+            if absent.any():
+                columns.append(np.where(absent, codes, -1.0))
+                is_category.append(True)
+        else:
+            columns.append(codes.astype(float))
+            is_category.append(True)
+        keys += [name] * (len(columns) - len(keys))
+    made = np.column_stack(columns)
+    return Known(made[:real], made[real:], np.array(is_category, bool), tuple(keys))
+
+
+def _on_a_line(codec: Codec, name: str) -> bool:
+    """Tell numbers, and categories whose levels are all numbers."""
+    coder = codec[name]
+    if coder.column.is_numeric:
+        return True
+    try:
+        return len(coder.levels) > 0 and all(np.isfinite(float(level)) for level in coder.levels)
+    except ValueError:
+        return False
+
+
+def _standard(numbers: Floats, real: int) -> Floats:
+    present = numbers[:real][~np.isnan(numbers[:real])]
+    middle = float(present.mean()) if len(present) else 0.0
+    spread = float(present.std()) if len(present) else 0.0
+    return np.where(np.isnan(numbers), 0.0, (numbers - middle) / (spread if spread > 0 else 1.0))
+
+
+P = TypeVar("P", NDArray[np.float32], NDArray[np.float64])
+
+
+def distinct(points: P) -> tuple[P, Ints]:
+    """Give the distinct points in order, and which of them each row is.
+
+    Examples
+    --------
+    >>> rows, which = distinct(np.array([[2.0], [1.0], [2.0]]))
+    >>> rows.tolist(), which.tolist()
+    ([[1.0], [2.0]], [1, 0, 1])
+    """
+    if not points.shape[1]:
+        return points[:1], np.zeros(len(points), np.int64)
+    order = np.lexsort(points.T[::-1])
+    differ = (points[order][1:] != points[order][:-1]).any(axis=1)
+    which = np.empty(len(points), np.int64)
+    which[order] = np.concatenate([[0], np.cumsum(differ)])
+    return points[order[np.concatenate([[True], differ])]], which
