@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import understudy
-from understudy.attacks.journal import _opened
 from understudy.errors import DataError
+from understudy.jobs.journal import _opened
 from understudy.jobs.locks import locked, one_name
 from understudy.jobs.temporary import TemporaryFolder
 from understudy.synthesizers import ledger as ledgers

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 import understudy as us
 from people import people
 from understudy.errors import DataError, OptionError
-from understudy.jobs.threads import one_thread
+from understudy.jobs.workers import one_thread
 from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
 from understudy.measures.utility.learners import OWN, Sheet, design, learn, learners

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from understudy.attacks.games import World
+from understudy.attacks.refits import World
 from understudy.data.codec import write_values
 from understudy.data.schema import Schema, Values, near
 from understudy.data.tables import Table, free_name

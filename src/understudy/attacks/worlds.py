@@ -1,26 +1,52 @@
 """attack.worlds: what was the last record? The strong attacker of Latner et al. (2025)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
 from understudy.attacks.candidates import Candidates, candidates
-from understudy.attacks.games import Floats
-from understudy.attacks.kept import FEWEST
-from understudy.attacks.likelihoods import knows_chances
+from understudy.attacks.posterior import (
+    EQUAL,
+    EVERY,
+    ChanceJob,
+    NearRows,
+    Posterior,
+    RefitCounts,
+    Released,
+    judge,
+    knows_chances,
+    normalised,
+)
 from understudy.attacks.records import vulnerable
-from understudy.attacks.setting import Setting
-from understudy.attacks.weighing import Weighed, by_likelihood, by_refits
-from understudy.errors import OptionError
-from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, described
+from understudy.attacks.refits import (
+    AttackSetting,
+    Floats,
+    Refit,
+    World,
+    several,
+    shareable,
+)
+from understudy.data.tables import Table
+from understudy.errors import DataError, OptionError
+from understudy.jobs.workers import Outcome
+from understudy.judging.findings import LEVEL, Card, Finding, Part, TableOfNumbers, described
 
 MOST_EXACT = 1000
 MOST_REFITTED = 64
 SHOWN = 40
 EVIDENCE = 3.0
 WAYS = ("auto", "likelihood", "counts", "nearness")
+FIRST_ROUNDS = 4
+CLEAR = 0.999
+STABLE = 0.03
+REDRAWS = 60
+MOST_CELLS = 4096
+RELEASE = "release"
+CLEAR_NOW = "until the answer was clear"
+GIVEN_UP = 2
+FEWEST = 2
 
 CARD = Card(
     name="attack.worlds",
@@ -56,9 +82,113 @@ class _Target:
     how: str
 
 
+@dataclass
+class WorldAnswers:
+    """Numbers by the place of their world and their seed; errors by the place of their world."""
+
+    worlds: Sequence[World]
+    numbers: dict[tuple[int, int], Floats] = field(default_factory=dict)
+    errors: dict[int, list[str]] = field(default_factory=dict)
+    release: Floats | None = None
+    release_error: str = ""
+
+    def take(self, answers: Iterable[Outcome]) -> int:
+        """Take answers as they come, and count them; those that the budget cut off are none."""
+        places = {world.name: place for place, world in enumerate(self.worlds)}
+        taken = 0
+        for answer in answers:
+            if answer.kind == "out of time":
+                continue
+            taken += 1
+            place = places.get(answer.task.world.name)
+            if place is None:
+                self.release, self.release_error = answer.value, answer.error
+            elif answer.value is None:
+                self.errors.setdefault(place, []).append(answer.error)
+            else:
+                self.numbers[place, answer.task.seed] = answer.value
+        return taken
+
+    @property
+    def tried(self) -> int:
+        """How many refits there were, those that failed included."""
+        return len(self.numbers) + sum(map(len, self.errors.values()))
+
+    def alive(self) -> list[int]:
+        """Give the worlds that are worth another refit."""
+        fine = set(self.places)
+        return [
+            place
+            for place in range(len(self.worlds))
+            if place in fine or len(self.errors.get(place, [])) < GIVEN_UP
+        ]
+
+    def refits(self, shape: tuple[int, int]) -> tuple[RefitCounts, list[int]]:
+        """Give the numbers of the worlds that have any, in an order of their own, and the worlds.
+
+        The numbers of an answer are counts for each candidate, of the shape given.
+        """
+        keys, places = sorted(self.numbers), self.places
+        world = np.searchsorted(places, [place for place, _ in keys])
+        counts = np.array([self.numbers[key].reshape(shape)[places] for key in keys])
+        return RefitCounts(counts, world), places
+
+    @property
+    def places(self) -> list[int]:
+        """The worlds that have numbers."""
+        return sorted({place for place, _ in self.numbers})
+
+    @property
+    def fewest(self) -> int:
+        """The fewest refits of any of these."""
+        places = [place for place, _ in self.numbers]
+        return min(map(places.count, self.places), default=0)
+
+    def failure(self, truth: int, generator: str) -> str:
+        """Say why there is no answer: no world but those that fail may be missing.
+
+        A world that was not reached cannot compete, and the real one would win for want of time.
+        The number of the real world stays unsaid: with the seed it tells the values.
+        """
+        fine = self.places
+        if truth in self.errors and truth not in fine:
+            return f"{generator} failed in the real world: {shareable(self.errors[truth][0])}"
+        if len(set(fine) | set(self.errors)) < len(self.worlds):
+            return "the budget ended before every world was refitted; give more (budget, refits)"
+        if len(fine) < FEWEST:
+            return f"{generator} failed in all worlds but one. {self.note()}"
+        return ""
+
+    def release_failure(self, generator: str) -> str:
+        """Say why there is no release."""
+        if not self.release_error:
+            return "the budget ended before a release was made"
+        return f"{generator} failed to make a release: {shareable(self.release_error)}"
+
+    def note(self) -> str:
+        """Say what failed, by the name of the world, and what was left out."""
+        dead = sorted(set(self.errors) - set(self.places))
+        said = []
+        if dead:
+            said.append(
+                f"{several(len(dead), 'world')} failed and left out ({self._told(dead)}): the "
+                f"posterior and the guess are among the other {len(self.places):,}."
+            )
+        some = sorted(set(self.errors) - set(dead))
+        if some:
+            many = sum(len(self.errors[place]) for place in some)
+            said.append(f"{several(many, 'further refit')} failed ({self._told(some)}).")
+        return " ".join(said)
+
+    def _told(self, places: Sequence[int]) -> str:
+        first = sorted(places)[:3]
+        told = [f"{self.worlds[place].name}: {shareable(self.errors[place][0])}" for place in first]
+        return "; ".join(told) + ("; …" if len(places) > len(first) else "")
+
+
 @described(CARD)
 def worlds(
-    setting: Setting,
+    setting: AttackSetting,
     *,
     record: int | None = None,
     columns: Sequence[str] | str | None = None,
@@ -114,7 +244,7 @@ def worlds(
     return _finding(setting, target, among, weighed)
 
 
-def _target(setting: Setting, record: int | None) -> _Target:
+def _target(setting: AttackSetting, record: int | None) -> _Target:
     if record is None:
         setting.progress("choosing the record", 0, 1)
         place = int(vulnerable(setting.train, 1)[0])
@@ -127,7 +257,209 @@ def _target(setting: Setting, record: int | None) -> _Target:
     return _Target(record - 1, "A record named by the user was attacked.")
 
 
-def _finding(setting: Setting, target: _Target, among: Candidates, weighed: Weighed) -> Finding:
+@dataclass(frozen=True)
+class Weighed:
+    """The chance of each candidate, and what it rests on; or why there is none.
+
+    ``posterior`` is that of the candidates at ``places``; the generator failed in other worlds.
+    """
+
+    posterior: Floats
+    places: list[int]
+    note: str = ""
+    interval: tuple[float, float] | None = None
+    parts: tuple[Part, ...] = ()
+    is_exact: bool = False
+    failed: str = ""
+
+    @classmethod
+    def none(cls, why: str) -> "Weighed":
+        """Say why there is no answer."""
+        return cls(np.empty(0), [], failed=why)
+
+
+def by_likelihood(
+    setting: AttackSetting, worlds: Sequence[World], truth: int, copies: int
+) -> Weighed:
+    """Fit each world once; the chances of the released rows are exact."""
+    released = setting.release
+    if not released:
+        setting.progress("making a release", 0, 1)
+        made = setting.generator(setting.train, setting.train.height, copies, _seed(setting))
+        released = tuple(Table.of(frame, setting.train.schema) for frame in made)
+    base = Table(setting.train.frame, setting.train.schema)
+    job = ChanceJob(setting.generator, base, Released.of(released), released[0].height)
+    tasks = [Refit(worlds[place], 0) for place in _truth_first(range(len(worlds)), truth)]
+    kept = WorldAnswers(worlds)
+    kept.take(setting.refit(job, tasks))
+    if failed := kept.failure(truth, setting.generator.name):
+        return Weighed.none(failed)
+    found = {place: numbers for (place, _), numbers in sorted(kept.numbers.items())}
+    logs = np.array([total for total, _ in found.values()])
+    note = (
+        f"{several(len(released), 'table')} released; the chance of all their rows was computed "
+        f"exactly in {several(len(found), 'world')}."
+    )
+    strange = min(int(impossible) for _, impossible in found.values())
+    if strange:
+        note += (
+            f" {several(strange, 'row')} of the release cannot come from "
+            f"{setting.generator.name} in any world: was it made otherwise?"
+        )
+    return Weighed(
+        normalised(logs),
+        list(found),
+        " ".join(filter(None, [note, kept.note()])),
+        is_exact=True,
+        parts=(Part("tables released", len(released), unit=" "), _refits(len(found))),
+    )
+
+
+def by_refits(
+    setting: AttackSetting,
+    worlds: Sequence[World],
+    among: Candidates,
+    record: int,
+    copies: int,
+    by: str,
+    rounds: int,
+) -> Weighed:
+    """Refit worlds round after round, until the answer is clear or the means are used up."""
+    near, how = _way(setting, among, record, by)
+    play = _Rounds(setting, worlds, among.truth, near, copies)
+    before: Floats | None = None
+    judged: Posterior | None = None
+    ended = "as many as were allowed"
+    for refits, seen in play.go(rounds):
+        stream = setting.stream(CARD.name, "intervals")
+        judged = judge(refits, seen, stream, REDRAWS)
+        posterior = np.zeros(len(worlds))
+        posterior[play.places] = judged.posterior
+        if before is not None and not play.is_short:
+            moved = float(np.abs(posterior - before).sum()) / 2
+            if posterior.max() > CLEAR or moved < STABLE:
+                ended = CLEAR_NOW
+                break
+        before = posterior
+    else:
+        ended = "until the budget was used up" if play.is_short else ended
+    if play.failed or judged is None:
+        return Weighed.none(play.failed or "the budget allowed no refit")
+    interval = None
+    if play.kept.fewest >= FEWEST:
+        redrawn = judged.redrawn[:, play.places.index(among.truth)]
+        low, high = np.quantile(redrawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        interval = float(low), float(high)
+    done = len(play.kept.numbers)
+    note = (
+        f"{several(play.copies, 'table')} released. Worlds were weighed by {how}, after "
+        f"{several(done, 'refit')} of {setting.generator.name}, {ended}."
+    )
+    return Weighed(
+        judged.posterior,
+        play.places,
+        " ".join(filter(None, [note, play.kept.note()])),
+        interval,
+        (
+            Part(
+                "mean posterior of the real world, over refits", judged.mean, 1 / len(play.places)
+            ),
+            Part("tables released", play.copies, unit=" "),
+            _refits(done),
+        ),
+    )
+
+
+def _way(setting: AttackSetting, among: Candidates, record: int, by: str) -> tuple[NearRows, str]:
+    """Choose what is counted: equal rows where all values are categories, else near ones too."""
+    train = setting.train
+    known = Table(train.frame[np.delete(np.arange(train.height), record)], train.schema)
+    small = not any(train.schema[name].is_numeric for name in train.schema.modelled)
+    small &= len(train.modelled.unique()) <= MOST_CELLS
+    if by == "counts" and not small:
+        raise OptionError(
+            "counts need a small table of categories alone", hint="use by=auto or by=nearness"
+        )
+    if small and by != "nearness":
+        return NearRows.of(known, among.rows, EQUAL), "counts of equal rows, other worlds pooled"
+    return NearRows.of(known, among.rows, EVERY), "counts of rows near to each candidate"
+
+
+class _Rounds:
+    """Refits of all worlds, twice as many at every look."""
+
+    def __init__(
+        self,
+        setting: AttackSetting,
+        worlds: Sequence[World],
+        truth: int,
+        near: NearRows,
+        copies: int,
+    ) -> None:
+        self.setting, self.worlds, self.truth, self.near = setting, worlds, truth, near
+        self.copies = len(setting.release) or copies
+        heights = {table.height for table in setting.release} or {setting.train.height}
+        if len(heights) > 1:
+            raise DataError(
+                f"the released tables have different numbers of rows: {sorted(heights)}",
+                hint="attack those of one size together",
+            )
+        self.rows = heights.pop()
+        self.kept = WorldAnswers(worlds)
+        self.places: list[int] = []
+        self.failed, self.is_short = "", False
+
+    def go(self, rounds: int) -> Iterator[tuple[RefitCounts, Floats]]:
+        """Give after each look the refits of the worlds that have any, and what was released."""
+        setting, name = self.setting, self.setting.generator.name
+        seeds = setting.stream(CARD.name, "refits").integers(1, 2**31, rounds)
+        done, stop = 0, min(FIRST_ROUNDS, rounds)
+        seen = self.near(setting.release) if setting.release else None
+        while done < rounds and not self.is_short:
+            tasks = [
+                Refit(self.worlds[place], int(seed))
+                for seed in seeds[done:stop]
+                for place in _truth_first(self.kept.alive(), self.truth)
+            ]
+            if setting.refits is not None:
+                room = max(0, setting.refits - self.kept.tried)
+                self.is_short = room < len(tasks)
+                tasks = tasks[:room]
+            if seen is None:
+                tasks.insert(0, Refit(World(RELEASE), _seed(setting)))
+            asked, total = len(tasks), self.kept.tried + len(tasks)
+            job = setting.job(self.near, rows=self.rows, copies=self.copies)
+            self.is_short |= self.kept.take(setting.refit(job, tasks, total)) < asked
+            if seen is None:
+                seen = self.kept.release
+                if seen is None:
+                    self.failed = self.kept.release_failure(name)
+                    return
+            self.failed = self.kept.failure(self.truth, name)
+            if self.failed:
+                return
+            shape = (len(self.worlds), self.near.kinds)
+            refits, self.places = self.kept.refits(shape)
+            yield refits, seen.reshape(shape)[self.places]
+            done, stop = stop, min(2 * stop, rounds)
+
+
+def _truth_first(places: Sequence[int] | range, truth: int) -> list[int]:
+    """Put the real world first: without it there is no answer when the time is short."""
+    return sorted(places, key=lambda place: (place != truth, place))
+
+
+def _seed(setting: AttackSetting) -> int:
+    return int(setting.stream(CARD.name, RELEASE).integers(1, 2**31))
+
+
+def _refits(many: int) -> Part:
+    return Part("refits", many, unit=" ")
+
+
+def _finding(
+    setting: AttackSetting, target: _Target, among: Candidates, weighed: Weighed
+) -> Finding:
     posterior, many = weighed.posterior, len(weighed.places)
     value, prior = float(posterior[weighed.places.index(among.truth)]), 1 / many
     rank = 1 + int((posterior > value).sum())

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.jobs.threads import one_thread
+from understudy.jobs.workers import one_thread
 from understudy.studies.hittmeir2019.expected import FIGURES
 from understudy.studies.hittmeir2019.scaling import mean_scores, places, scores, standard
 

@@ -1,66 +1,106 @@
-"""Answers on disk, one a line: who was killed goes on where they stopped."""
+"""Outcomes on disk, one a line: whoever was killed goes on where they stopped."""
 
 import contextlib
 import json
 import math
 import os
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.attacks.games import Game, Task
-from understudy.data.schema import dumps
 from understudy.documents import loads_json, read_text
 from understudy.errors import DataError, OptionError
-from understudy.jobs.fingerprint import fingerprint
 from understudy.jobs.locks import OWNER, take
 
 ARTICLES = {"attack": "an attack", "calibration": "a calibration"}
 ANOTHER = "name another file"
 ANEW = "name another file, or delete it to begin anew"
-LARGEST = 1 << 31  # bytes; many refits make a long journal
+LARGEST = 1 << 31  # bytes; many tasks make a long journal
 INFINITE = {"inf": math.inf, "-inf": -math.inf}
+
+Entry = dict[str, Any]
+
+
+def numbers_entry(value: Any) -> Entry:
+    """Write an array of numbers as an entry; JSON has none that are not finite."""
+    return {"numbers": None if value is None else _told(value.tolist())}
+
+
+def entry_numbers(entry: Entry, shape: tuple[int, ...] | None = None) -> NDArray[np.float64]:
+    """Read an array of numbers of an entry, and refuse whatever is none.
+
+    Examples
+    --------
+    >>> entry_numbers(numbers_entry(np.array([0.5, np.nan, -np.inf])))
+    array([ 0.5,  nan, -inf])
+    """
+    try:
+        numbers = np.array(_numbers(entry.get("numbers")), float)
+    except (ValueError, TypeError) as error:
+        raise ValueError("holds no numbers") from error
+    if shape is not None and numbers.shape != shape:
+        raise ValueError("has not as many numbers")
+    return numbers
 
 
 class Journal:
-    """Answers on disk, for one attack or calibration: another cannot be taken for it.
+    """Outcomes on disk, for one job: another cannot be taken for it.
 
-    Nobody else can write it until it is closed.
+    Nobody else can write it until it is closed. ``known`` holds the values by the keys of their
+    tasks, ``spent`` the seconds that the work had taken when the last of them was written.
     """
 
-    def __init__(self, path: Path, handle: int) -> None:
-        self.path, self.handle = path, handle
-        self.known: dict[str, dict[str, Any]] = {}
+    def __init__(self, path: Path, handle: int, write: Callable[[Any], Entry]) -> None:
+        self.path, self.handle, self.write = path, handle, write
+        self.known: dict[str, Any] = {}
+        self.spent = 0.0
         self.close = weakref.finalize(self, os.close, handle)
 
     @classmethod
-    def open(cls, path: Path, own: str, of: str = "attack") -> "Journal":
-        """Read the journal of what has this fingerprint, or begin one.
+    def open(
+        cls,
+        path: Path,
+        fingerprint: str,
+        of: str = "attack",
+        *,
+        read: Callable[[Entry], Any] = entry_numbers,
+        write: Callable[[Any], Entry] = numbers_entry,
+    ) -> "Journal":
+        """Read the journal of the job that has this fingerprint, or begin one.
 
-        Failures are not among the answers known: they are tried again, and so is what a line
+        Failures are not among the values known: they are tried again, and so is what a line
         says that was cut off at the end.
+
+        Parameters
+        ----------
+        fingerprint : str
+            Of all that decides the values: data, options, versions, generator.
+        of : {"attack", "calibration"}
+        read, write : callable
+            From an entry to a value, and back; what is no entry of this job is a ValueError.
         """
-        head = json.dumps({"understudy": "journal", "of": of, "game": own}) + "\n"
-        journal = cls(path, _opened(path))
+        head = json.dumps({"understudy": "journal", "of": of, "game": fingerprint}) + "\n"
+        journal = cls(path, _opened(path), write)
         try:
             text = read_text(path, "journal", ANOTHER, largest=LARGEST)
             if head.startswith(text):  # it is new, or whoever began it was killed right there
                 text = ""
                 path.chmod(OWNER)  # another may have made it, for all to read
             else:
-                text = journal._read(text, own, of)
+                text = journal._read(text, fingerprint, of, read)
             os.truncate(journal.handle, len(text.encode()))
             if not text:
-                journal._write(head)
+                journal._append(head)
         except BaseException:
             journal.close()
             raise
         return journal
 
-    def _read(self, text: str, own: str, of: str) -> str:
+    def _read(self, text: str, own: str, of: str, read: Callable[[Entry], Any]) -> str:
         """Take in the entries; give the text without a line that was cut off at its end."""
         lines = text.split("\n")
         head = _parsed(lines[0])
@@ -77,48 +117,34 @@ class Journal:
         while len(lines) > 2 and _parsed(lines[-1]) is None:
             lines.pop()  # a line is written with its end before it
         for number, line in enumerate(lines[1:], start=2):
-            if line:
-                self._take_in(_parsed(line), number)
+            try:
+                if line:
+                    self._take_in(_parsed(line), read)
+            except ValueError as error:
+                raise DataError(
+                    f"{self.path}: line {number} {error} as a journal has them", hint=ANEW
+                ) from error
         return "\n".join(lines)
 
-    def _take_in(self, entry: Any, line: int) -> None:
+    def _take_in(self, entry: Any, read: Callable[[Entry], Any]) -> None:
+        spent = entry.get("spent", 0.0) if isinstance(entry, dict) else None
         if not (
-            isinstance(entry, dict)
+            isinstance(spent, int | float)
+            and spent >= 0
             and isinstance(entry.get("task"), str)
             and isinstance(entry.get("error"), str)
         ):
-            raise self.wrong(line, "is no entry")
-        if entry["error"]:
-            return
-        try:
-            entry["numbers"] = np.array(_numbers(entry.get("numbers")), float)
-        except (ValueError, TypeError) as error:
-            raise self.wrong(line, "holds no numbers") from error
-        self.known[entry["task"]] = {**entry, "line": line}
+            raise ValueError("is no entry")
+        if not entry["error"]:
+            self.known[entry["task"]] = read(entry)
+            self.spent = float(spent)
 
-    def wrong(self, line: int, what: str) -> DataError:
-        """Say what is wrong with a line."""
-        return DataError(f"{self.path}: line {line} {what} as a journal has them", hint=ANEW)
+    def add(self, key: str, value: Any, error: str = "", spent: float = 0.0) -> None:
+        """Write the value of a task down at once, or why there is none."""
+        entry = {"task": key, **self.write(value), "error": error, "spent": spent}
+        self._append("\n" + json.dumps(entry))
 
-    def check(self, shape: tuple[int, ...]) -> None:
-        """Refuse answers that have not the shape that all have."""
-        for entry in self.known.values():
-            if entry["numbers"].shape != shape:
-                raise self.wrong(entry["line"], "has not as many numbers")
-
-    def found(self, key: str) -> NDArray[np.float64] | None:
-        """Give the numbers of a task that was done before."""
-        entry = self.known.get(key)
-        return None if entry is None else np.array(entry["numbers"], float)
-
-    def add(
-        self, key: str, numbers: NDArray[np.float64] | None, error: str = "", **more: Any
-    ) -> None:
-        """Write an answer down at once."""
-        told = None if numbers is None else _told(numbers.tolist())
-        self._write("\n" + json.dumps({"task": key, "numbers": told, "error": error, **more}))
-
-    def _write(self, text: str) -> None:
+    def _append(self, text: str) -> None:
         left = text.encode()
         while left:
             left = left[os.write(self.handle, left) :]
@@ -154,7 +180,6 @@ def _parsed(line: str) -> Any:
 
 
 def _told(numbers: Any) -> Any:
-    """Write numbers in JSON, which has none that are not finite."""
     if isinstance(numbers, list):
         return [_told(number) for number in numbers]
     if math.isfinite(numbers):
@@ -163,7 +188,6 @@ def _told(numbers: Any) -> Any:
 
 
 def _numbers(told: Any, depth: int = 0) -> Any:
-    """Read numbers, and refuse whatever is none."""
     if isinstance(told, list) and depth < 3:
         return [_numbers(one, depth + 1) for one in told]
     if depth and told is None:
@@ -173,18 +197,3 @@ def _numbers(told: Any, depth: int = 0) -> Any:
     if depth and isinstance(told, int | float) and not isinstance(told, bool):
         return told
     raise ValueError("no number")
-
-
-def of_game(game: Game) -> str:
-    """Give the fingerprint of the refits of an attack.
-
-    It is kept beside the answers, which are as revealing: a journal is for its owner alone.
-    """
-    generator = getattr(game.generator, "identity", game.generator)
-    base = dumps(game.base.schema), game.base.frame
-    return fingerprint(type(game), generator, game.summary, game.rows, game.copies, *base)
-
-
-def of_task(task: Task) -> str:
-    """Name a task by its world's rows and records too: worlds of another record are others."""
-    return f"{task.name} {fingerprint(task.world.rows, task.world.added)[:16]}"
