@@ -22,7 +22,7 @@ from understudy.data.tables import Table
 from understudy.errors import OptionError
 from understudy.jobs import runner
 from understudy.jobs.runner import portable
-from understudy.jobs.workers import Limits, Worker
+from understudy.jobs.workers import TimeLimits, Worker
 from understudy.synthesizers.generators import Called, Ours, generator
 
 HOW = ["fine", "raises", "hangs", "dies", "other columns", "too few"]
@@ -209,7 +209,7 @@ def test_a_worker_that_is_lost_while_idle_is_started_again(base):
         return outcome
 
     try:
-        worker = Worker(portable(game(base)), Path(tempfile.gettempdir()), inbox, Limits(60))
+        worker = Worker(portable(game(base)), Path(tempfile.gettempdir()), inbox, TimeLimits(60))
         worker.ask(task)
         assert answer().error == ""
         worker.process.kill()

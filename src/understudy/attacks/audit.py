@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from understudy.attacks.records import made_up, modal, vulnerable
+from understudy.attacks.records import made_up, modal, place_of
 from understudy.attacks.refits import AttackSetting, Floats, World
 from understudy.attacks.shadows import (
     NOT_USED,
     Flags,
+    HitCounts,
     Queries,
     Runs,
     enough,
@@ -63,16 +64,9 @@ CARD = Card(
 
 
 @dataclass(frozen=True)
-class Counts:
-    """How often an attack said "with the record": of runs with it, and of runs without it.
+class Counts(HitCounts):
+    """What the runs say that count; ``hoped`` is the bound promised by those that chose."""
 
-    ``hoped`` is the bound that the runs promised on which the attack was chosen.
-    """
-
-    hits: int
-    members: int
-    wrong: int
-    others: int
     hoped: float = 0.0
 
     def epsilon(self, *, delta: float = 0.0, alpha: float = 0.05, gaussian: bool = False) -> float:
@@ -309,7 +303,7 @@ def _finding(
         *notes,
     ]
     parts = [
-        Part(pair.name, bound, None, {} if t is None else _rates(t))
+        Part(pair.name, bound, None, {} if t is None else t.rates())
         for pair, t, bound in zip(pairs, found, bounds, strict=True)
     ]
     return Finding(
@@ -327,14 +321,6 @@ def _finding(
             schema={"measure": pl.String, "training_row": pl.Int64},
         ),
     )
-
-
-def _rates(counts: Counts) -> dict[str, float | None]:
-    return {
-        "true_positives": counts.hits / counts.members,
-        "false_positives": counts.wrong / counts.others,
-        "tests": float(counts.members + counts.others),
-    }
 
 
 def _play(setting: AttackSetting, pair: Neighbours, trials: int, number: int, many: int) -> Runs:
@@ -361,12 +347,7 @@ def _pairs(
     train = setting.train
     made, place = [], None
     if neighbours != "worst":
-        if record is not None and not 1 <= record <= train.height:
-            raise OptionError(
-                f"record = {record}: there is no such row",
-                hint=f"name a row from 1 to {train.height:,}",
-            )
-        place = int(vulnerable(train, 1)[0]) if record is None else record - 1
+        place = place_of(setting, record)
         others = np.delete(np.arange(train.height), place)
         made.append(
             Neighbours(

@@ -8,11 +8,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.attacks.records import made_up, vulnerable
+from understudy.attacks.records import made_up, place_of, vulnerable
 from understudy.attacks.refits import AttackSetting, Floats, Refit, World, several
 from understudy.attacks.shadows import (
     NOT_USED,
     Flags,
+    HitCounts,
     Planned,
     Queries,
     Runs,
@@ -150,18 +151,13 @@ def membership(
 
 
 def _targets(setting: AttackSetting, record: int | None, records: int, many: int) -> Targets:
-    height = setting.train.height
-    if record is not None and not 1 <= record <= height:
-        raise OptionError(
-            f"record = {record}: there is no such row", hint=f"name a row from 1 to {height:,}"
-        )
-    if records < 0 or many < 0 or records + many < 1 or records > height // 2:
+    if records < 0 or many < 0 or records + many < 1 or records > setting.train.height // 2:
         raise OptionError(
             f"records = {records}, canaries = {many}",
             hint="attack at least one, and at most half of the table",
         )
     if record is not None:
-        chosen = np.array([record - 1])
+        chosen = np.array([place_of(setting, record)])
     else:
         setting.progress("choosing records", 0, 1)
         chosen = vulnerable(setting.train, records) if records else np.empty(0, np.int64)
@@ -313,16 +309,9 @@ def _areas(scores: Floats, inside: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Caught:
-    """How many tests a threshold calls members; of how many with the record, and without it.
+class Caught(HitCounts):
+    """What a threshold finds; so many tests with a record are ``runs`` of their own."""
 
-    ``runs`` is how many tests with a record are runs of their own.
-    """
-
-    hits: int
-    members: int
-    wrong: int
-    others: int
     runs: int
 
     def interval(self, alpha: float) -> tuple[float, float]:
@@ -407,21 +396,16 @@ def _of_target(name: str, shadows: Shadows, place: int, looks: int) -> Part:
     """Give a record's area, and what its own threshold catches at a tenth of false positives."""
     found = caught(shadows, 0.1, place)
     low, high = found.interval((1 - LEVEL) / looks)
-    area = float(shadows.area[place])
-    return Part(
-        name,
-        area,
-        0.5,
-        {
-            "p_value": float(shadows.p_value[place]),
-            "true_positives": found.hits / found.members,
-            "true_positives_low": low,
-            "true_positives_high": high,
-            "false_positives": found.wrong / found.others,
-            "tests": float(found.members + found.others),
-        },
-        interval=around(area, float(shadows.spread[place]), 0.0, 1.0),
-    )
+    area, rates = float(shadows.area[place]), found.rates()
+    more = {
+        "p_value": float(shadows.p_value[place]),
+        "true_positives": rates.pop("true_positives"),
+        "true_positives_low": low,
+        "true_positives_high": high,
+        **rates,
+    }
+    interval = around(area, float(shadows.spread[place]), 0.0, 1.0)
+    return Part(name, area, 0.5, more, interval=interval)
 
 
 def _pooled(shadows: Shadows, rate: float) -> Part:

@@ -18,9 +18,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.attacks.refits import Floats, Refit, RefitJob, World
+from understudy.attacks.refits import Floats, Refit, RefitJob, World, source
 from understudy.data.codec import Codec
-from understudy.data.memory import MemorySource
 from understudy.data.tables import Table, free_name
 from understudy.errors import OptionError
 
@@ -124,9 +123,9 @@ class NearRows:
         """Compare with the candidates, by the bins and frequencies of the records known."""
         wanted = Table(rows.cast(known.frame.schema), known.schema)
         every = Table(pl.concat([known.frame, wanted.frame]), known.schema)
-        plain, source = MemorySource(wanted).rows(), MemorySource(known)
-        times = np.array([source.copies(plain.select(name)) for name in plain.columns]).T
-        codec = Codec.fit(MemorySource(every), bins=BINS)
+        plain, asked = source(wanted).rows(), source(known)
+        times = np.array([asked.copies(plain.select(name)) for name in plain.columns]).T
+        codec = Codec.fit(source(every), bins=BINS)
         return cls(codec, wanted, 1 / np.sqrt(times + 1.0), kinds)
 
     def __call__(self, samples: Sequence[Table]) -> Floats:
@@ -144,8 +143,8 @@ class NearRows:
             within = [int((differing <= end).sum()) for end in ends]
             made[place, : len(ends)] = np.diff([0, *within])
         if self.kinds == EVERY:
-            source, plain = MemorySource(sample), MemorySource(self.rows).rows()
-            equal = np.array([source.copies(plain.select(name)) for name in plain.columns]).T
+            asked, plain = source(sample), source(self.rows).rows()
+            equal = np.array([asked.copies(plain.select(name)) for name in plain.columns]).T
             own = self.weights == 1
             made[:, -2] = (equal * own).sum(axis=1)
             made[:, -1] = (equal * self.weights * ~own).sum(axis=1)

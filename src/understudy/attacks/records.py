@@ -4,8 +4,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.attacks.refits import AttackSetting, source
 from understudy.data.codec import Codec
-from understudy.data.memory import MemorySource
+from understudy.data.source import Source
 from understudy.data.tables import Table
 from understudy.errors import OptionError
 
@@ -32,8 +33,8 @@ def vulnerable(table: Table, many: int, *, neighbours: int = NEIGHBOURS) -> NDAr
 
     if many < 1 or neighbours < 1:
         raise OptionError(f"records = {many}, neighbours = {neighbours}", hint="use at least 1")
-    source = MemorySource(table)
-    coded = source.coded(Codec.fit(source, bins=BINS), scaled=True)
+    asked = source(table)
+    coded = asked.coded(Codec.fit(asked, bins=BINS), scaled=True)
     points, is_category = coded.points()
     width = max(1, len(is_category))
     far = np.zeros(table.height)
@@ -53,6 +54,19 @@ def _surprise(codes: NDArray[np.integer]) -> NDArray[np.float64]:
     for column in codes.T:
         made -= np.log2(np.bincount(column)[column] / len(codes))
     return np.round(made, 6)
+
+
+def place_of(setting: AttackSetting, record: int | None) -> int:
+    """Give the place of the row named, from 1, or of the record that stands most apart."""
+    if record is None:
+        setting.progress("choosing the record", 0, 1)
+        return int(vulnerable(setting.train, 1)[0])
+    if not 1 <= record <= setting.train.height:
+        raise OptionError(
+            f"record = {record}: there is no such row",
+            hint=f"name a row from 1 to {setting.train.height:,}",
+        )
+    return record - 1
 
 
 def modal(table: Table) -> pl.DataFrame:
@@ -84,7 +98,7 @@ def made_up(
     >>> set(made_up(table, 1, np.random.default_rng(1))["sex"])
     {'m'}
     """
-    source = MemorySource(table)
+    asked = source(table)
     made: dict[str, pl.Series] = {}
     for name in table.frame.columns:
         rows = np.arange(table.height)
@@ -92,14 +106,12 @@ def made_up(
             others = np.flatnonzero(table.frame[name].ne_missing(unlike[name][0]).to_numpy())
             rows = others if len(others) else rows
         if name in table.schema.modelled:
-            rows = _outermost(source, name, rows, many)
+            rows = _outermost(asked, name, rows, many)
         made[name] = table.frame[name][rng.choice(rows, many)]
     return pl.DataFrame(made)
 
 
-def _outermost(
-    source: MemorySource, name: str, rows: NDArray[np.int64], many: int
-) -> NDArray[np.int64]:
+def _outermost(source: Source, name: str, rows: NDArray[np.int64], many: int) -> NDArray[np.int64]:
     """Choose rows of the smallest and the largest number, or of the rarest levels."""
     if source.schema[name].is_numeric:
         numbers = source.numbers(name)[rows]

@@ -11,9 +11,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.attacks.refits import AttackSetting, Floats, Refit, Summary, World, shareable
+from understudy.attacks.refits import (
+    AttackSetting,
+    Floats,
+    Refit,
+    Summary,
+    World,
+    shareable,
+    source,
+)
 from understudy.data.codec import Codec
-from understudy.data.memory import MemorySource
 from understudy.data.tables import Table
 
 BINS = 20
@@ -104,7 +111,7 @@ class Queries:
         """Choose the questions by a table that the attacker knows, and the records."""
         frame = base.frame.select(records.columns)
         known = Table(pl.concat([frame, records.cast(frame.schema)]), base.schema)
-        codec = Codec.fit(MemorySource(known), bins=BINS)
+        codec = Codec.fit(source(known), bins=BINS)
         points, codes, numbers = _read(codec, known)
         rows = base.height
         # a record is rare among the others: it does not count itself
@@ -271,6 +278,24 @@ def _note(planned: int, done: int, errors: Sequence[tuple[str, str]]) -> str:
         more = f"; and {len(told) - SHOWN:,} more" if len(told) > SHOWN else ""
         said.append(f"{len(errors):,} refits failed ({'; '.join(told[:SHOWN])}{more}).")
     return " ".join(said)
+
+
+@dataclass(frozen=True)
+class HitCounts:
+    """How often an attack said "with the record": of runs with it, and of runs without it."""
+
+    hits: int
+    members: int
+    wrong: int
+    others: int
+
+    def rates(self) -> dict[str, float | None]:
+        """Give the rates of true and false positives, and how many tests there were."""
+        return {
+            "true_positives": self.hits / self.members,
+            "false_positives": self.wrong / self.others,
+            "tests": float(self.members + self.others),
+        }
 
 
 def enough(runs: Runs, fewest: int) -> bool:

@@ -1,6 +1,7 @@
 """attack.worlds: what was the last record? The strong attacker of Latner et al. (2025)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,14 +13,13 @@ from understudy.attacks.posterior import (
     EVERY,
     ChanceJob,
     NearRows,
-    Posterior,
     RefitCounts,
     Released,
     judge,
     knows_chances,
     normalised,
 )
-from understudy.attacks.records import vulnerable
+from understudy.attacks.records import place_of
 from understudy.attacks.refits import (
     AttackSetting,
     Floats,
@@ -44,7 +44,6 @@ STABLE = 0.03
 REDRAWS = 60
 MOST_CELLS = 4096
 RELEASE = "release"
-CLEAR_NOW = "until the answer was clear"
 GIVEN_UP = 2
 FEWEST = 2
 
@@ -76,10 +75,8 @@ CARD = Card(
 )
 
 
-@dataclass(frozen=True)
-class _Target:
-    record: int
-    how: str
+class _NoAnswerError(Exception):
+    """Why there is no finding."""
 
 
 @dataclass
@@ -114,25 +111,6 @@ class WorldAnswers:
         """How many refits there were, those that failed included."""
         return len(self.numbers) + sum(map(len, self.errors.values()))
 
-    def alive(self) -> list[int]:
-        """Give the worlds that are worth another refit."""
-        fine = set(self.places)
-        return [
-            place
-            for place in range(len(self.worlds))
-            if place in fine or len(self.errors.get(place, [])) < GIVEN_UP
-        ]
-
-    def refits(self, shape: tuple[int, int]) -> tuple[RefitCounts, list[int]]:
-        """Give the numbers of the worlds that have any, in an order of their own, and the worlds.
-
-        The numbers of an answer are counts for each candidate, of the shape given.
-        """
-        keys, places = sorted(self.numbers), self.places
-        world = np.searchsorted(places, [place for place, _ in keys])
-        counts = np.array([self.numbers[key].reshape(shape)[places] for key in keys])
-        return RefitCounts(counts, world), places
-
     @property
     def places(self) -> list[int]:
         """The worlds that have numbers."""
@@ -141,8 +119,20 @@ class WorldAnswers:
     @property
     def fewest(self) -> int:
         """The fewest refits of any of these."""
-        places = [place for place, _ in self.numbers]
-        return min(map(places.count, self.places), default=0)
+        return min(Counter(place for place, _ in self.numbers).values(), default=0)
+
+    def alive(self) -> list[int]:
+        """Give the worlds that are worth another refit."""
+        given_up = {place for place, errors in self.errors.items() if len(errors) >= GIVEN_UP}
+        return sorted(set(range(len(self.worlds))) - given_up | set(self.places))
+
+    def counts(self, shape: tuple[int, int]) -> RefitCounts:
+        """Give the counts of the worlds that have any: of each candidate, of the shape given."""
+        keys, places = sorted(self.numbers), self.places
+        world = np.searchsorted(places, [place for place, _ in keys])
+        return RefitCounts(
+            np.array([self.numbers[key].reshape(shape)[places] for key in keys]), world
+        )
 
     def failure(self, truth: int, generator: str) -> str:
         """Say why there is no answer: no world but those that fail may be missing.
@@ -159,31 +149,39 @@ class WorldAnswers:
             return f"{generator} failed in all worlds but one. {self.note()}"
         return ""
 
-    def release_failure(self, generator: str) -> str:
-        """Say why there is no release."""
-        if not self.release_error:
-            return "the budget ended before a release was made"
-        return f"{generator} failed to make a release: {shareable(self.release_error)}"
-
     def note(self) -> str:
         """Say what failed, by the name of the world, and what was left out."""
         dead = sorted(set(self.errors) - set(self.places))
+        some = sorted(set(self.errors) - set(dead))
         said = []
         if dead:
             said.append(
                 f"{several(len(dead), 'world')} failed and left out ({self._told(dead)}): the "
                 f"posterior and the guess are among the other {len(self.places):,}."
             )
-        some = sorted(set(self.errors) - set(dead))
         if some:
             many = sum(len(self.errors[place]) for place in some)
             said.append(f"{several(many, 'further refit')} failed ({self._told(some)}).")
         return " ".join(said)
 
     def _told(self, places: Sequence[int]) -> str:
-        first = sorted(places)[:3]
-        told = [f"{self.worlds[place].name}: {shareable(self.errors[place][0])}" for place in first]
-        return "; ".join(told) + ("; …" if len(places) > len(first) else "")
+        told = [f"{self.worlds[p].name}: {shareable(self.errors[p][0])}" for p in places[:3]]
+        return "; ".join(told) + ("; …" if len(places) > len(told) else "")
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """The chance of each candidate, and what it rests on.
+
+    ``posterior`` is that of the candidates at ``places``; the generator failed in other worlds.
+    """
+
+    posterior: Floats
+    places: list[int]
+    note: str
+    parts: tuple[Part, ...]
+    interval: tuple[float, float] | None = None
+    is_exact: bool = False
 
 
 @described(CARD)
@@ -230,77 +228,44 @@ def worlds(
             hint="use by=auto; trees, independent and bootstrap can",
         )
     exact = exact and by in ("auto", "likelihood")
-    target = _target(setting, record)
+    place = place_of(setting, record)
     cap = most if most is not None else MOST_EXACT if exact else MOST_REFITTED
     stream = setting.stream(CARD.name, "candidates")
-    among = candidates(setting.train, target.record, columns, cap, alternatives, stream)
-    every = among.worlds(setting.train, target.record)
-    if exact:
-        weighed = by_likelihood(setting, every, among.truth, copies)
-    else:
-        weighed = by_refits(setting, every, among, target.record, copies, by, rounds)
-    if weighed.failed:
-        return CARD.failed(weighed.failed)
-    return _finding(setting, target, among, weighed)
+    among = candidates(setting.train, place, columns, cap, alternatives, stream)
+    every = among.worlds(setting.train, place)
+    try:
+        if exact:
+            weighed = _by_likelihood(setting, every, among.truth, copies)
+        else:
+            near, how = _near_rows(setting, among, place, by)
+            weighed = _by_refits(setting, every, among.truth, copies, rounds, near, how)
+    except _NoAnswerError as error:
+        return CARD.failed(str(error))
+    return _finding(place, among, weighed, is_named=record is not None)
 
 
-def _target(setting: AttackSetting, record: int | None) -> _Target:
-    if record is None:
-        setting.progress("choosing the record", 0, 1)
-        place = int(vulnerable(setting.train, 1)[0])
-        return _Target(place, "The record that stands most apart from all others was attacked.")
-    if not 1 <= record <= setting.train.height:
-        raise OptionError(
-            f"record = {record}: there is no such row",
-            hint=f"name a row from 1 to {setting.train.height:,}",
-        )
-    return _Target(record - 1, "A record named by the user was attacked.")
-
-
-@dataclass(frozen=True)
-class Weighed:
-    """The chance of each candidate, and what it rests on; or why there is none.
-
-    ``posterior`` is that of the candidates at ``places``; the generator failed in other worlds.
-    """
-
-    posterior: Floats
-    places: list[int]
-    note: str = ""
-    interval: tuple[float, float] | None = None
-    parts: tuple[Part, ...] = ()
-    is_exact: bool = False
-    failed: str = ""
-
-    @classmethod
-    def none(cls, why: str) -> "Weighed":
-        """Say why there is no answer."""
-        return cls(np.empty(0), [], failed=why)
-
-
-def by_likelihood(
+def _by_likelihood(
     setting: AttackSetting, worlds: Sequence[World], truth: int, copies: int
 ) -> Weighed:
     """Fit each world once; the chances of the released rows are exact."""
-    released = setting.release
+    released, train = setting.release, setting.train
     if not released:
         setting.progress("making a release", 0, 1)
-        made = setting.generator(setting.train, setting.train.height, copies, _seed(setting))
-        released = tuple(Table.of(frame, setting.train.schema) for frame in made)
-    base = Table(setting.train.frame, setting.train.schema)
+        made = setting.generator(train, train.height, copies, _seed(setting))
+        released = tuple(Table.of(frame, train.schema) for frame in made)
+    base = Table(train.frame, train.schema)
     job = ChanceJob(setting.generator, base, Released.of(released), released[0].height)
-    tasks = [Refit(worlds[place], 0) for place in _truth_first(range(len(worlds)), truth)]
-    kept = WorldAnswers(worlds)
-    kept.take(setting.refit(job, tasks))
-    if failed := kept.failure(truth, setting.generator.name):
-        return Weighed.none(failed)
-    found = {place: numbers for (place, _), numbers in sorted(kept.numbers.items())}
-    logs = np.array([total for total, _ in found.values()])
+    answers = WorldAnswers(worlds)
+    places = _truth_first(range(len(worlds)), truth)
+    answers.take(setting.refit(job, [Refit(worlds[place], 0) for place in places]))
+    if failure := answers.failure(truth, setting.generator.name):
+        raise _NoAnswerError(failure)
+    logs, impossible = np.array([answers.numbers[place, 0] for place in answers.places]).T
     note = (
         f"{several(len(released), 'table')} released; the chance of all their rows was computed "
-        f"exactly in {several(len(found), 'world')}."
+        f"exactly in {several(len(logs), 'world')}."
     )
-    strange = min(int(impossible) for _, impossible in found.values())
+    strange = int(impossible.min())
     if strange:
         note += (
             f" {several(strange, 'row')} of the release cannot come from "
@@ -308,69 +273,16 @@ def by_likelihood(
         )
     return Weighed(
         normalised(logs),
-        list(found),
-        " ".join(filter(None, [note, kept.note()])),
+        answers.places,
+        f"{note} {answers.note()}".strip(),
+        _made(len(released), len(logs)),
         is_exact=True,
-        parts=(Part("tables released", len(released), unit=" "), _refits(len(found))),
     )
 
 
-def by_refits(
-    setting: AttackSetting,
-    worlds: Sequence[World],
-    among: Candidates,
-    record: int,
-    copies: int,
-    by: str,
-    rounds: int,
-) -> Weighed:
-    """Refit worlds round after round, until the answer is clear or the means are used up."""
-    near, how = _way(setting, among, record, by)
-    play = _Rounds(setting, worlds, among.truth, near, copies)
-    before: Floats | None = None
-    judged: Posterior | None = None
-    ended = "as many as were allowed"
-    for refits, seen in play.go(rounds):
-        stream = setting.stream(CARD.name, "intervals")
-        judged = judge(refits, seen, stream, REDRAWS)
-        posterior = np.zeros(len(worlds))
-        posterior[play.places] = judged.posterior
-        if before is not None and not play.is_short:
-            moved = float(np.abs(posterior - before).sum()) / 2
-            if posterior.max() > CLEAR or moved < STABLE:
-                ended = CLEAR_NOW
-                break
-        before = posterior
-    else:
-        ended = "until the budget was used up" if play.is_short else ended
-    if play.failed or judged is None:
-        return Weighed.none(play.failed or "the budget allowed no refit")
-    interval = None
-    if play.kept.fewest >= FEWEST:
-        redrawn = judged.redrawn[:, play.places.index(among.truth)]
-        low, high = np.quantile(redrawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        interval = float(low), float(high)
-    done = len(play.kept.numbers)
-    note = (
-        f"{several(play.copies, 'table')} released. Worlds were weighed by {how}, after "
-        f"{several(done, 'refit')} of {setting.generator.name}, {ended}."
-    )
-    return Weighed(
-        judged.posterior,
-        play.places,
-        " ".join(filter(None, [note, play.kept.note()])),
-        interval,
-        (
-            Part(
-                "mean posterior of the real world, over refits", judged.mean, 1 / len(play.places)
-            ),
-            Part("tables released", play.copies, unit=" "),
-            _refits(done),
-        ),
-    )
-
-
-def _way(setting: AttackSetting, among: Candidates, record: int, by: str) -> tuple[NearRows, str]:
+def _near_rows(
+    setting: AttackSetting, among: Candidates, record: int, by: str
+) -> tuple[NearRows, str]:
     """Choose what is counted: equal rows where all values are categories, else near ones too."""
     train = setting.train
     known = Table(train.frame[np.delete(np.arange(train.height), record)], train.schema)
@@ -385,63 +297,78 @@ def _way(setting: AttackSetting, among: Candidates, record: int, by: str) -> tup
     return NearRows.of(known, among.rows, EVERY), "counts of rows near to each candidate"
 
 
-class _Rounds:
-    """Refits of all worlds, twice as many at every look."""
-
-    def __init__(
-        self,
-        setting: AttackSetting,
-        worlds: Sequence[World],
-        truth: int,
-        near: NearRows,
-        copies: int,
-    ) -> None:
-        self.setting, self.worlds, self.truth, self.near = setting, worlds, truth, near
-        self.copies = len(setting.release) or copies
-        heights = {table.height for table in setting.release} or {setting.train.height}
-        if len(heights) > 1:
-            raise DataError(
-                f"the released tables have different numbers of rows: {sorted(heights)}",
-                hint="attack those of one size together",
+def _by_refits(
+    setting: AttackSetting,
+    worlds: Sequence[World],
+    truth: int,
+    copies: int,
+    rounds: int,
+    near: NearRows,
+    how: str,
+) -> Weighed:
+    """Refit worlds, twice as often at every look, until the answer is clear or time is up."""
+    name, copies = setting.generator.name, len(setting.release) or copies
+    heights = {table.height for table in setting.release} or {setting.train.height}
+    if len(heights) > 1:
+        raise DataError(
+            f"the released tables have different numbers of rows: {sorted(heights)}",
+            hint="attack those of one size together",
+        )
+    job = setting.job(near, rows=heights.pop(), copies=copies)
+    shape = (len(worlds), near.kinds)
+    seen = near(setting.release) if setting.release else None
+    seeds = setting.stream(CARD.name, "refits").integers(1, 2**31, rounds)
+    answers, before, is_short = WorldAnswers(worlds), None, False
+    done, stop, ended = 0, min(FIRST_ROUNDS, rounds), "as many as were allowed"
+    while done < rounds:
+        tasks = [
+            Refit(worlds[place], int(seed))
+            for seed in seeds[done:stop]
+            for place in _truth_first(answers.alive(), truth)
+        ]
+        if setting.refits is not None:
+            room = max(0, setting.refits - answers.tried)
+            is_short = room < len(tasks)
+            tasks = tasks[:room]
+        if seen is None:
+            tasks.insert(0, Refit(World(RELEASE), _seed(setting)))
+        total = answers.tried + len(tasks)
+        is_short |= answers.take(setting.refit(job, tasks, total)) < len(tasks)
+        seen = answers.release if seen is None else seen
+        if seen is None:
+            error = answers.release_error
+            raise _NoAnswerError(
+                f"{name} failed to make a release: {shareable(error)}"
+                if error
+                else "the budget ended before a release was made"
             )
-        self.rows = heights.pop()
-        self.kept = WorldAnswers(worlds)
-        self.places: list[int] = []
-        self.failed, self.is_short = "", False
-
-    def go(self, rounds: int) -> Iterator[tuple[RefitCounts, Floats]]:
-        """Give after each look the refits of the worlds that have any, and what was released."""
-        setting, name = self.setting, self.setting.generator.name
-        seeds = setting.stream(CARD.name, "refits").integers(1, 2**31, rounds)
-        done, stop = 0, min(FIRST_ROUNDS, rounds)
-        seen = self.near(setting.release) if setting.release else None
-        while done < rounds and not self.is_short:
-            tasks = [
-                Refit(self.worlds[place], int(seed))
-                for seed in seeds[done:stop]
-                for place in _truth_first(self.kept.alive(), self.truth)
-            ]
-            if setting.refits is not None:
-                room = max(0, setting.refits - self.kept.tried)
-                self.is_short = room < len(tasks)
-                tasks = tasks[:room]
-            if seen is None:
-                tasks.insert(0, Refit(World(RELEASE), _seed(setting)))
-            asked, total = len(tasks), self.kept.tried + len(tasks)
-            job = setting.job(self.near, rows=self.rows, copies=self.copies)
-            self.is_short |= self.kept.take(setting.refit(job, tasks, total)) < asked
-            if seen is None:
-                seen = self.kept.release
-                if seen is None:
-                    self.failed = self.kept.release_failure(name)
-                    return
-            self.failed = self.kept.failure(self.truth, name)
-            if self.failed:
-                return
-            shape = (len(self.worlds), self.near.kinds)
-            refits, self.places = self.kept.refits(shape)
-            yield refits, seen.reshape(shape)[self.places]
-            done, stop = stop, min(2 * stop, rounds)
+        if failure := answers.failure(truth, name):
+            raise _NoAnswerError(failure)
+        places, stream = answers.places, setting.stream(CARD.name, "intervals")
+        judged = judge(answers.counts(shape), seen.reshape(shape)[places], stream, REDRAWS)
+        posterior = np.zeros(len(worlds))
+        posterior[places] = judged.posterior
+        if is_short:
+            ended = "until the budget was used up"
+            break
+        if before is not None:
+            moved = float(np.abs(posterior - before).sum()) / 2
+            if posterior.max() > CLEAR or moved < STABLE:
+                ended = "until the answer was clear"
+                break
+        before, done, stop = posterior, stop, min(2 * stop, rounds)
+    interval = None
+    if answers.fewest >= FEWEST:
+        redrawn = judged.redrawn[:, places.index(truth)]
+        low, high = np.quantile(redrawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        interval = float(low), float(high)
+    many = len(answers.numbers)
+    note = (
+        f"{several(copies, 'table')} released. Worlds were weighed by {how}, after "
+        f"{several(many, 'refit')} of {name}, {ended}. {answers.note()}"
+    )
+    mean = Part("mean posterior of the real world, over refits", judged.mean, 1 / len(places))
+    return Weighed(judged.posterior, places, note.strip(), (mean, *_made(copies, many)), interval)
 
 
 def _truth_first(places: Sequence[int] | range, truth: int) -> list[int]:
@@ -453,13 +380,11 @@ def _seed(setting: AttackSetting) -> int:
     return int(setting.stream(CARD.name, RELEASE).integers(1, 2**31))
 
 
-def _refits(many: int) -> Part:
-    return Part("refits", many, unit=" ")
+def _made(tables: int, refits: int) -> tuple[Part, Part]:
+    return Part("tables released", tables, unit=" "), Part("refits", refits, unit=" ")
 
 
-def _finding(
-    setting: AttackSetting, target: _Target, among: Candidates, weighed: Weighed
-) -> Finding:
+def _finding(place: int, among: Candidates, weighed: Weighed, *, is_named: bool) -> Finding:
     posterior, many = weighed.posterior, len(weighed.places)
     value, prior = float(posterior[weighed.places.index(among.truth)]), 1 / many
     rank = 1 + int((posterior > value).sum())
@@ -474,7 +399,12 @@ def _finding(
     else:
         interval = min(interval[0], value), max(interval[1], value)
         ends = "The interval is for this release: it covers what the refits leave open."
-    note = f"{target.how} The candidates are {among.how}. {weighed.note} {ends}"
+    how = (
+        "A record named by the user was attacked."
+        if is_named
+        else "The record that stands most apart from all others was attacked."
+    )
+    note = f"{how} The candidates are {among.how}. {weighed.note} {ends}"
     return Finding(
         CARD.name,
         unit=CARD.unit,
@@ -493,7 +423,7 @@ def _finding(
         ),
         tables={"histogram:posterior by rank": _ranked(posterior)},
         note=note,
-        register=_register(target.record, among, weighed),
+        register=_register(place, among, weighed),
     )
 
 

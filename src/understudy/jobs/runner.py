@@ -20,7 +20,7 @@ from typing import Any
 from understudy.errors import OptionError
 from understudy.jobs.journal import Journal
 from understudy.jobs.temporary import TemporaryFolder
-from understudy.jobs.workers import Inbox, Job, Limits, Outcome, Worker, attempt
+from understudy.jobs.workers import Inbox, Job, Outcome, TimeLimits, Worker, attempt
 
 MOST_SECONDS = 600.0
 GRACE = 5.0
@@ -81,7 +81,7 @@ def run(
             tasks = waiting
         many = min(many, len(tasks)) if isinstance(tasks, Sized) else many
         tasks = functools.partial(_in_time, iter(tasks))
-    limits = Limits(limit, deadline, GRACE if grace is None else grace)
+    limits = TimeLimits(limit, deadline, GRACE if grace is None else grace)
     payload = portable(job)
     outcomes = (
         _here(job, tasks, limits)
@@ -121,7 +121,7 @@ class _Sent(pickle.Pickler):
 
 
 def _in_processes(
-    payload: bytes, ask: Next, many: int, limits: Limits, alone: bool
+    payload: bytes, ask: Next, many: int, limits: TimeLimits, alone: bool
 ) -> Generator[Outcome]:
     inbox: Inbox = queue.SimpleQueue()
     folder = TemporaryFolder()
@@ -160,7 +160,7 @@ def _heard(inbox: Inbox, busy: list[Worker]) -> Iterator[Outcome]:
             yield outcome
 
 
-def _here(job: Job, ask: Next, limits: Limits) -> Generator[Outcome]:
+def _here(job: Job, ask: Next, limits: TimeLimits) -> Generator[Outcome]:
     while True:
         now = time.monotonic()
         task = ask(limits.is_late(now))

@@ -56,7 +56,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Limits:
+class TimeLimits:
     """How many seconds a task may take, and when the whole job is to be over.
 
     A task is stopped after ``seconds``, or ``grace`` seconds after the deadline if that is sooner;
@@ -104,13 +104,13 @@ class Worker:
         For the process's temporary files; it goes when whoever asks is killed.
     inbox : queue
         Where its answers arrive.
-    limits : Limits
+    limits : TimeLimits
     alone : bool
         Every task has a process of its own, all cores, and its last words said if it is lost.
     """
 
     def __init__(
-        self, payload: bytes, folder: Path, inbox: Inbox, limits: Limits, *, alone: bool = False
+        self, payload: bytes, folder: Path, inbox: Inbox, limits: TimeLimits, *, alone: bool = False
     ) -> None:
         self.payload, self.folder, self.inbox = payload, folder, inbox
         self.limits, self.alone = limits, alone

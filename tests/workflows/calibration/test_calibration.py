@@ -11,7 +11,7 @@ from people import people
 from understudy.data.schema import Column, Schema
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.jobs.workers import Limits
+from understudy.jobs.workers import TimeLimits
 from understudy.report.noticing import beside, smallest
 from understudy.workflows import calibrate as home
 from understudy.workflows.calibrate import calibrate
@@ -245,7 +245,7 @@ def test_what_is_said_beside_a_finding():
 @pytest.mark.parametrize(("began", "seconds"), [(0.0, 300.0), (400.0, 140.0), (500.0, 60.0)])
 def test_how_long_a_run_may_take_is_settled_when_it_begins(began, seconds):
     """Also one that begins when the budget is spent, since nothing could be said without it."""
-    limits = Limits(home.LONGEST, 480.0, home.GRACE)
+    limits = TimeLimits(home.LONGEST, 480.0, home.GRACE)
     end, late = limits.end("a run", began)
     assert end - began == seconds
     assert late.kind == ("too long" if seconds == home.LONGEST else "out of time")
