@@ -1,5 +1,6 @@
 """A journal is of one generator on one table, and what does not fit it is named by its line."""
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -211,6 +212,19 @@ def test_one_run_at_a_time_writes_a_journal(tmp_path):
         Journal.open(tmp_path / "link", "own")
     journal.close()
     Journal.open(tmp_path / "link", "own").close()
+
+
+def test_two_attacks_do_not_write_one_journal(tmp_path):
+    attacked(copier(0.0), tmp_path / "journal")
+    text = (tmp_path / "journal").read_text()
+    own = json.loads(text.split("\n")[0])["game"]
+    with (
+        contextlib.closing(Journal.open(tmp_path / "journal", own)),
+        pytest.raises(DataError, match="another run is at work on it"),
+    ):
+        attacked(copier(0.0), tmp_path / "journal")
+    assert (tmp_path / "journal").read_text() == text
+    attacked(copier(0.0), tmp_path / "journal")
 
 
 def test_a_journal_with_more_numbers_than_the_game_gives_is_refused(tmp_path):

@@ -25,7 +25,7 @@ from understudy.data.source import Source
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.fingerprint import fingerprint
-from understudy.jobs.journal import Journal, entry_numbers
+from understudy.jobs.journal import entry_numbers, opened
 from understudy.jobs.runner import MOST_SECONDS, run
 from understudy.jobs.workers import Outcome
 from understudy.judging.comparison import Progress, silent, stream
@@ -176,18 +176,14 @@ def refit(
     to ``understudy.jobs.runner.run``: workers, limit, start, deadline.
     """
     refits = list(refits)
-    with contextlib.ExitStack() as stack:
-        kept = None
-        if journal is not None:
-            read = functools.partial(_numbers, job)
-            kept = stack.enter_context(
-                contextlib.closing(Journal.open(journal, job.identity, read=read))
-            )
-        outcomes = stack.enter_context(contextlib.closing(run(job, refits, journal=kept, **more)))
-        for done, outcome in enumerate(outcomes, start=1):
-            if not outcome.is_known:
-                progress(f"refits of {job.generator.name}", done, total or len(refits))
-            yield outcome
+    read = functools.partial(_numbers, job)
+    with opened(journal, lambda: job.identity, read=read) as kept:
+        outcomes = run(job, refits, journal=kept, **more)
+        with contextlib.closing(outcomes):
+            for done, outcome in enumerate(outcomes, start=1):
+                if not outcome.is_known:
+                    progress(f"refits of {job.generator.name}", done, total or len(refits))
+                yield outcome
 
 
 def _numbers(job: RefitJob, entry: dict[str, Any]) -> Floats:

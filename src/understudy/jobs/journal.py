@@ -5,7 +5,7 @@ import json
 import math
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ class Journal:
             From an entry to a value, and back; what is no entry of this job is a ValueError.
         """
         head = json.dumps({"understudy": "journal", "of": of, "game": fingerprint}) + "\n"
-        journal = cls(path, _opened(path), write)
+        journal = cls(path, _open_alone(path), write)
         try:
             text = read_text(path, "journal", ANOTHER, largest=LARGEST)
             if head.startswith(text):  # it is new, or whoever began it was killed right there
@@ -150,7 +150,22 @@ class Journal:
             left = left[os.write(self.handle, left) :]
 
 
-def _opened(path: Path) -> int:
+@contextlib.contextmanager
+def opened(
+    path: str | Path | None, fingerprint: Callable[[], str], of: str = "attack", **coding: Any
+) -> Iterator[Journal | None]:
+    """Open the journal of a job, if there is to be one, and close it in the end.
+
+    See ``Journal.open``; the fingerprint, which takes a look at all data, is asked for if needed.
+    """
+    if path is None:
+        yield None
+        return
+    with contextlib.closing(Journal.open(Path(path), fingerprint(), of, **coding)) as journal:
+        yield journal
+
+
+def _open_alone(path: Path) -> int:
     """Open a journal, and keep other runs off it."""
     try:
         # a pipe that nobody reads is not waited for; on Windows an end of a line is one byte

@@ -16,7 +16,6 @@ from understudy.data.schema import near
 from understudy.errors import DataError
 
 GUARD = Path(__file__).with_name("guard.py")
-STEP = 0.2  # seconds
 LAST_LINES = 5
 LAST_BYTES = 16_384
 
@@ -92,13 +91,6 @@ def guarded(words: Sequence[str], folder: Path, **more: Any) -> Iterator["subpro
         guard.wait()
         if guard.stdin is not None:
             guard.stdin.close()
-
-
-def wait_for(process: "subprocess.Popen[bytes]") -> int:
-    """Wait until a process ends, in short steps: Ctrl-C is heard between them."""
-    while True:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.wait(STEP)
 
 
 def last_lines(said: Path) -> str:

@@ -76,10 +76,7 @@ def played(path, clock, most=10**9):
     schedule.go_on(journal)
     clock.asked, clock.most, clock.seconds = [], most, 5000.0  # the clock is another one
     start = clock.seconds - journal.spent
-    play(
-        "a bench", schedule, start=start, budget=600, workers=1, progress=lambda *_: None,
-        journal=journal,
-    )  # fmt: skip
+    play("a bench", schedule, start, 600, 1, lambda *_: None, journal)
     return schedule
 
 

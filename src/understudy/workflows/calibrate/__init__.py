@@ -1,6 +1,5 @@
 """Plant leaks of known size in real data, and say which of them each measure would notice."""
 
-import contextlib
 import json
 import os
 import time
@@ -16,7 +15,7 @@ from understudy.data.schema import Schema, dumps, near
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.fingerprint import fingerprint
-from understudy.jobs.journal import Journal
+from understudy.jobs.journal import Journal, opened
 from understudy.jobs.runner import run
 from understudy.judging.comparison import Comparison, Progress, silent, stream
 from understudy.measures import MEASURES, choose
@@ -119,34 +118,21 @@ def calibrate(
         if "aligned" in MEASURES[name].card.needs:
             schedule.failed(name, "not_applicable", UNALIGNED)
     many = workers or os.cpu_count() or 1
-    with contextlib.ExitStack() as stack:
-        kept = None
-        if journal is not None:
-            # the method's output is in the ground: one that gives another table cannot go on
-            told = {"seed": seed, "method": method, "options": made_by}
-            known_by = known, learnt, used, told, dumps(ground.schema), ground.real, ground.release
-            kept = Journal.open(
-                Path(journal),
-                fingerprint(*known_by),
-                "calibration",
-                read=schedule.read,
-                write=seen_entry,
-            )
-            stack.enter_context(contextlib.closing(kept))
+    # the method's output is in the ground: one that gives another table cannot go on
+    decided_by = known, learnt, used, {"seed": seed, "method": method, "options": made_by}
+    with opened(
+        journal,
+        lambda: fingerprint(*decided_by, dumps(ground.schema), ground.real, ground.release),
+        "calibration",
+        read=schedule.read,
+        write=seen_entry,
+    ) as kept:
+        if kept is not None and kept.known:
             schedule.go_on(kept)
             began -= kept.spent
-            if kept.known:
-                notes.append(f"{len(kept.known):,} tables stood in the journal of an earlier go.")
+            notes.append(f"{len(kept.known):,} tables stood in the journal of an earlier go.")
         _ = ground.apart, ground.alone  # once, before the processes are given the rows
-        play(
-            bench,
-            schedule,
-            start=began,
-            budget=budget,
-            workers=many,
-            progress=progress,
-            journal=kept,
-        )
+        play(bench, schedule, began, budget, many, progress, kept)
     progress("done", 1, 1)
     found = summary(schedule)
     notes += _short(found)
@@ -172,7 +158,6 @@ def calibrate(
 def play(
     bench: Bench,
     schedule: Schedule,
-    *,
     start: float,
     budget: float,
     workers: int,
