@@ -1,7 +1,5 @@
 """Split, synthesize, assess, over methods and splits; mean and spread by method."""
 
-import hashlib
-import hmac
 import json
 import math
 import os
@@ -17,11 +15,11 @@ from typing import Any
 import polars as pl
 
 from understudy._version import __version__
-from understudy.data.memory import MemorySource
 from understudy.data.schema import dumps, near
 from understudy.data.tables import Table, split, write_text
 from understudy.documents import check_form, read_json, read_text
 from understudy.errors import DataError, OptionError
+from understudy.jobs.fingerprint import fingerprint
 from understudy.jobs.locks import locked
 from understudy.jobs.runner import run
 from understudy.judging.comparison import Progress, silent, stream
@@ -230,9 +228,8 @@ class _Plan:
             "measures": self.measures(),
             "measure_options": {n: dict(o) for n, o in self.options.items() if n in MEASURES},
         }
-        known = [cell, self.digest, self.identities.get(method)]
-        text = json.dumps(known, sort_keys=True, default=str)
-        return {**cell, "key": hashlib.sha256(text.encode()).hexdigest()}
+        text = json.dumps(cell, sort_keys=True)
+        return {**cell, "key": fingerprint(text, self.digest, self.identities.get(method))}
 
     def measures(self) -> list[str]:
         """Name what is measured: a number is predicted by regression, and none without a target."""
@@ -311,7 +308,9 @@ def benchmark(
     # where cells are kept, a method or a program that was changed is another
     own = {n: method_identity(n, (options or {}).get(n, {})) for n in names if folder is not None}
     with _alone(folder):
-        digest = _digest(real, control, _key(folder))
+        rows_known = [table.modelled for table in (real, control) if table is not None]
+        # by a key: a bare hash would confirm a guessed table
+        digest = fingerprint(_key(folder), dumps(real.schema), rows_known)
         plan = _Plan(real, control, options or {}, target, rows, seed, digest, own)
         done = _cells(plan, names, splits, folder, progress)
     progress("done", len(done), len(done))
@@ -360,14 +359,6 @@ def _checked(
             f"an option is no plain value: {error}", hint="use numbers, texts and lists of them"
         ) from error
     return names
-
-
-def _digest(real: Table, control: Table | None, key: bytes) -> str:
-    """Tell the tables apart by a keyed hash: a bare one would confirm a guessed table."""
-    tables = [real] if control is None else [real, control]
-    contents = [MemorySource(table).digest(key) for table in tables]
-    text = "\n".join([*contents, dumps(real.schema)])
-    return hmac.new(key, text.encode(), "sha256").hexdigest()
 
 
 @contextmanager
