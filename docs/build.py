@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from understudy.attacks import ATTACKS
-from understudy.attacks.setting import Attack
+from understudy.attacks.refits import AttackFunction
 from understudy.data.datasets import FOLDER, Dataset, registry
 from understudy.measures import MEASURES, Measure
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS
@@ -100,7 +100,7 @@ def options(found: dict[str, object]) -> str:
     return ", ".join(f"`{name}` = {value}" for name, value in found.items()) or "none"
 
 
-def section(name: str, measure: Measure | Attack) -> str:
+def section(name: str, measure: Measure | AttackFunction) -> str:
     """Write the card of one measure or attack."""
     card = measure.card
     defaults = {option: p.default for option, p in options_of(measure).items()}

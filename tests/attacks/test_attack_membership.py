@@ -11,9 +11,9 @@ import mechanisms
 import naughty
 import understudy as us
 from people import people
-from understudy.attacks.features import Queries, discriminant, judged, made_up, modal
-from understudy.attacks.runs import Runs, _note
-from understudy.attacks.shadows import Caught, caught, judge
+from understudy.attacks.membership import Caught, caught, judge
+from understudy.attacks.records import made_up, modal
+from understudy.attacks.shadows import Queries, Runs, _note, discriminant, discriminant_score
 from understudy.data.tables import Table
 from understudy.errors import OptionError
 
@@ -78,7 +78,7 @@ def test_a_discriminant_finds_the_direction():
     features = np.column_stack([features, np.ones(400)])  # says nothing
     weights, _, _ = learnt = discriminant(features[:200], inside[:200])
     assert abs(weights[0]) > 5 * np.abs(weights[1:]).max()
-    right = (judged(features[200:], learnt) > 0) == inside[200:]
+    right = (discriminant_score(features[200:], learnt) > 0) == inside[200:]
     assert right.mean() > 0.8
 
 

@@ -8,7 +8,7 @@ import pytest
 import mechanisms
 import naughty
 import understudy as us
-from understudy.attacks.bounds import Counts, audit_runs, choose
+from understudy.attacks.audit import Counts, audit_runs, choose
 from understudy.errors import OptionError
 
 
@@ -49,7 +49,7 @@ def test_the_gaussian_curve():
     """μ = 1 has δ(ε = 1) = Φ(-1/2) - e Φ(-3/2) = 0.127 (Dong, Roth and Su 2022, corollary 1)."""
     from scipy.special import ndtri
 
-    from understudy.attacks.bounds import _gaussian
+    from understudy.attacks.audit import _gaussian
     from understudy.judging.rates import clopper_pearson
 
     delta = 0.3085375 - math.e * 0.0668072

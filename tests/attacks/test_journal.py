@@ -1,5 +1,6 @@
 """A journal is of one generator on one table, and what does not fit it is named by its line."""
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -11,11 +12,11 @@ import pytest
 import naughty
 import process
 import understudy as us
-from understudy.attacks.games import Game, Task, World
-from understudy.attacks.journal import Journal
-from understudy.attacks.refits import portable, refit
+from understudy.attacks.refits import Refit, RefitJob, World, refit
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
+from understudy.jobs.journal import Journal, entry_numbers
+from understudy.jobs.runner import portable
 from understudy.synthesizers.generators import Called, Ours
 
 TABLE = pl.DataFrame({"x": ["a", "b"] * 20, "y": [*["n"] * 39, "y"]})
@@ -109,9 +110,9 @@ def test_an_edited_program_is_another_generator(tmp_path):
 def test_a_data_value_does_not_switch_processes_off():
     table = Table.of(pl.DataFrame({"__main__": ["__main__", "x"] * 20}))
     base = Table(table.frame, table.schema)
-    made = Game(Called(naughty.shuffled), base, naughty.mean_of_numbers, 9)
+    made = RefitJob(Called(naughty.shuffled), base, naughty.mean_of_numbers, 9)
     assert portable(made) is not None
-    assert portable(Game(Ours("bootstrap"), base, naughty.mean_of_numbers, 9)) is not None
+    assert portable(RefitJob(Ours("bootstrap"), base, naughty.mean_of_numbers, 9)) is not None
 
 
 LINES = {
@@ -147,7 +148,7 @@ def test_a_line_of_another_form_is_an_error_that_names_it(name, tmp_path):
     text = "\n".join([json.dumps(HEAD), "", good % "b", LINES[name], good % "c"])
     journal.write_text(text)
     with pytest.raises(DataError, match=r"journal: line 4 "):
-        Journal.open(journal, "own").check((1,))
+        Journal.open(journal, "own", read=lambda entry: entry_numbers(entry, (1,)))
     assert journal.read_text() == text
 
 
@@ -161,7 +162,7 @@ def test_a_line_that_was_cut_off_at_the_end_is_done_again(tmp_path):
     for size in range(len(whole)):
         path.write_text(whole[:size])
         journal = Journal.open(path, "own")
-        found = {key: journal.found(key) for key in ("a", "b") if journal.found(key) is not None}
+        found = journal.known
         for key in sorted(set("ab") - set(found)):
             first = key == "a"
             again = [0.1, np.nan, np.inf] if first else [0.2, 1.0, -np.inf]
@@ -213,12 +214,25 @@ def test_one_run_at_a_time_writes_a_journal(tmp_path):
     Journal.open(tmp_path / "link", "own").close()
 
 
+def test_two_attacks_do_not_write_one_journal(tmp_path):
+    attacked(copier(0.0), tmp_path / "journal")
+    text = (tmp_path / "journal").read_text()
+    own = json.loads(text.split("\n")[0])["game"]
+    with (
+        contextlib.closing(Journal.open(tmp_path / "journal", own)),
+        pytest.raises(DataError, match="another run is at work on it"),
+    ):
+        attacked(copier(0.0), tmp_path / "journal")
+    assert (tmp_path / "journal").read_text() == text
+    attacked(copier(0.0), tmp_path / "journal")
+
+
 def test_a_journal_with_more_numbers_than_the_game_gives_is_refused(tmp_path):
     table = Table.of(pl.DataFrame({"number": [0.5, 1.5] * 20}))
-    game = Game(
+    game = RefitJob(
         Called(naughty.shuffled), Table(table.frame, table.schema), naughty.mean_of_numbers, 9
     )
-    tasks = [Task(World("all"), seed) for seed in (1, 2)]
+    tasks = [Refit(World("all"), seed) for seed in (1, 2)]
     list(refit(game, tasks[:1], workers=1, journal=tmp_path / "journal"))
     head, *entries = (tmp_path / "journal").read_text().splitlines()
     entry = json.loads(entries[-1])

@@ -3,6 +3,7 @@
 import functools
 import itertools
 import os
+import queue
 import signal
 import stat
 import subprocess
@@ -16,12 +17,12 @@ import polars as pl
 import pytest
 
 import naughty
-from understudy.attacks import refits
-from understudy.attacks.games import Game, Task, World
-from understudy.attacks.refits import portable, refit
-from understudy.attacks.workers import Worker
+from understudy.attacks.refits import Refit, RefitJob, World, refit
 from understudy.data.tables import Table
 from understudy.errors import OptionError
+from understudy.jobs import runner
+from understudy.jobs.runner import portable
+from understudy.jobs.workers import TimeLimits, Worker
 from understudy.synthesizers.generators import Called, Ours, generator
 
 HOW = ["fine", "raises", "hangs", "dies", "other columns", "too few"]
@@ -33,8 +34,10 @@ def base() -> Table:
     return Table.of(pl.DataFrame({"number": numbers, "how": HOW * 10}))
 
 
-def game(base: Table, fit=naughty.shuffled, copies: int = 1) -> Game:
-    return Game(Called(fit), Table(base.frame, base.schema), naughty.mean_of_numbers, 30, copies)
+def game(base: Table, fit=naughty.shuffled, copies: int = 1) -> RefitJob:
+    return RefitJob(
+        Called(fit), Table(base.frame, base.schema), naughty.mean_of_numbers, 30, copies
+    )
 
 
 def world(how: str) -> World:
@@ -42,10 +45,10 @@ def world(how: str) -> World:
 
 
 def test_failures_are_answers_by_the_name_of_their_world(base):
-    tasks = [Task(world(how), seed) for how in HOW for seed in (1, 2)]
+    tasks = [Refit(world(how), seed) for how in HOW for seed in (1, 2)]
     answers = list(refit(game(base, naughty.by_world), tasks, workers=2, limit=2.0))
     assert {a.task.name for a in answers} == {task.name for task in tasks}
-    said = {(a.task.world.name, a.numbers is None): a.error for a in answers}
+    said = {(a.task.world.name, a.value is None): a.error for a in answers}
     assert said["fine", False] == ""
     assert said["raises", True] == "ValueError: I do not like this table"
     assert said["hangs", True] == "it did not finish within 2 seconds and was stopped"
@@ -55,24 +58,24 @@ def test_failures_are_answers_by_the_name_of_their_world(base):
 
 
 def test_answers_do_not_depend_on_processes_or_order(base):
-    tasks = [Task(World("all"), seed) for seed in range(6)]
-    alone = {a.task.seed: a.numbers for a in refit(game(base), tasks, workers=1)}
-    both = {a.task.seed: a.numbers for a in refit(game(base), tasks[::-1], workers=2)}
+    tasks = [Refit(World("all"), seed) for seed in range(6)]
+    alone = {a.task.seed: a.value for a in refit(game(base), tasks, workers=1)}
+    both = {a.task.seed: a.value for a in refit(game(base), tasks[::-1], workers=2)}
     assert sorted(alone) == list(range(6))
     assert all(np.array_equal(alone[seed], both[seed]) for seed in alone)
-    played = game(base).play(tasks[3])
+    played = game(base).do(tasks[3])
     assert np.array_equal(alone[3], played)
 
 
 def test_what_a_generator_prints_is_not_taken_for_an_answer(base):
-    (answer,) = refit(game(base, naughty.talkative), [Task(World("all"), 1)], workers=1)
+    (answer,) = refit(game(base, naughty.talkative), [Refit(World("all"), 1)], workers=1)
     assert answer.error == ""
 
 
 def test_a_program_that_a_generator_starts_does_not_inherit_our_places(base, monkeypatch):
     """Another Python would take our modules for its own, and fail."""
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    (answer,) = refit(game(base, naughty.inherits), [Task(World("all"), 1)], workers=1)
+    (answer,) = refit(game(base, naughty.inherits), [Refit(World("all"), 1)], workers=1)
     assert answer.error == "ValueError: nothing"
 
 
@@ -84,14 +87,14 @@ def test_a_function_that_cannot_be_sent_is_played_here(base):
     played = game(base, local)
     assert portable(played) is None
     slow = World("slow", added=pl.DataFrame({"number": [1000.0], "how": ["fine"]}))
-    answers = list(refit(played, [Task(slow, 0), Task(World("all"), 0)], limit=4))
+    answers = list(refit(played, [Refit(slow, 0), Refit(World("all"), 0)], limit=4))
     assert "did not finish within 4 seconds" in answers[0].error
     assert answers[1].error == ""
 
 
 def test_a_stopped_game_goes_on_from_its_journal(base, tmp_path):
-    journal, tasks = tmp_path / "journal", [Task(World("all"), seed) for seed in range(6)]
-    whole = {a.task.seed: a.numbers for a in refit(game(base), tasks, workers=1)}
+    journal, tasks = tmp_path / "journal", [Refit(World("all"), seed) for seed in range(6)]
+    whole = {a.task.seed: a.value for a in refit(game(base), tasks, workers=1)}
     first = list(itertools.islice(refit(game(base), tasks, workers=1, journal=journal), 3))
     with journal.open("a") as file:
         file.write('\n{"task": "all #5", "numb')  # killed in the middle of a line
@@ -99,7 +102,7 @@ def test_a_stopped_game_goes_on_from_its_journal(base, tmp_path):
     again = refit(
         game(base), tasks, workers=1, journal=journal, progress=lambda *now: read.append(now)
     )
-    answers = {a.task.seed: a.numbers for a in again}
+    answers = {a.task.seed: a.value for a in again}
     assert len(first) == 3
     assert len(read) == 3  # only what was missing was played
     assert all(np.array_equal(answers[seed], whole[seed]) for seed in whole)
@@ -109,7 +112,7 @@ def test_a_journal_in_a_file_that_was_empty_is_for_its_owner(base, tmp_path):
     journal = tmp_path / "journal"
     journal.touch()
     journal.chmod(0o644)
-    list(refit(game(base), [Task(World("all"), 1)], workers=1, journal=journal))
+    list(refit(game(base), [Refit(World("all"), 1)], workers=1, journal=journal))
     assert stat.S_IMODE(journal.stat().st_mode) == 0o600
 
 
@@ -121,15 +124,14 @@ def test_a_generator_beside_an_interactive_session_is_found(tmp_path):
 import sys
 sys.path[1:1] = {[str(Path(naughty.__file__).parent)]!r}
 import mine, naughty, polars as pl
-from understudy.attacks.games import Game, Task, World
-from understudy.attacks.refits import refit
+from understudy.attacks.refits import Refit, RefitJob, World, refit
 from understudy.synthesizers.generators import Called
 from understudy.data.tables import Table
 assert sys.path[0] == ""
 table = Table.of(pl.DataFrame({{"number": [i / 10 for i in range(60)]}}))
 table = Table(table.frame, table.schema)
-game = Game(Called(mine.fit), table, naughty.mean_of_numbers, 30, 1)
-print([answer.error for answer in refit(game, [Task(World("all"), n) for n in (1, 2)], workers=2)])
+game = RefitJob(Called(mine.fit), table, naughty.mean_of_numbers, 30, 1)
+print([answer.error for answer in refit(game, [Refit(World("all"), n) for n in (1, 2)], workers=2)])
 """
     ran = subprocess.run(
         [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=True
@@ -139,25 +141,25 @@ print([answer.error for answer in refit(game, [Task(World("all"), n) for n in (1
 
 def test_a_journal_of_another_game_is_refused(base, tmp_path):
     journal = tmp_path / "journal"
-    list(refit(game(base), [Task(World("all"), 1)], workers=1, journal=journal))
+    list(refit(game(base), [Refit(World("all"), 1)], workers=1, journal=journal))
     with pytest.raises(OptionError, match="journal of another attack"):
-        list(refit(game(base, copies=2), [Task(World("all"), 1)], journal=journal))
+        list(refit(game(base, copies=2), [Refit(World("all"), 1)], journal=journal))
     journal.write_text("a letter\n")
     with pytest.raises(OptionError, match="is no journal of an attack"):
-        list(refit(game(base), [Task(World("all"), 1)], journal=journal))
+        list(refit(game(base), [Refit(World("all"), 1)], journal=journal))
 
 
 def test_no_task_begins_after_the_deadline(base):
-    tasks = [Task(World("all"), seed) for seed in range(50)]
+    tasks = [Refit(World("all"), seed) for seed in range(50)]
     assert list(refit(game(base), tasks, workers=1, deadline=time.monotonic() - 1)) == []
 
 
 def test_who_stops_asking_stops_the_processes(base, monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     started = []
-    start = Worker._start
-    monkeypatch.setattr(Worker, "_start", lambda self: started.append(start(self)) or started[-1])
-    answers = refit(game(base), [Task(World("all"), seed) for seed in range(50)], workers=2)
+    start = Worker.start
+    monkeypatch.setattr(Worker, "start", lambda self: start(self) or started.append(self.process))
+    answers = refit(game(base), [Refit(World("all"), seed) for seed in range(50)], workers=2)
     next(answers)
     assert [process.poll() for process in started] == [None, None]
     answers.close()
@@ -167,22 +169,22 @@ def test_who_stops_asking_stops_the_processes(base, monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_running_tasks_are_stopped_soon_after_the_deadline(base, monkeypatch):
-    monkeypatch.setattr(refits, "GRACE", 0.5)
-    tasks = [Task(world("hangs"), seed) for seed in range(3)]
+    monkeypatch.setattr(runner, "GRACE", 0.5)
+    tasks = [Refit(world("hangs"), seed) for seed in range(3)]
     played = game(base, naughty.by_world)
     (answer,) = refit(played, tasks, workers=1, deadline=time.monotonic() + 3)
     assert answer.error == "the budget was used up before it finished"
 
 
 def test_what_is_played_here_is_stopped_soon_after_the_deadline_too(base, monkeypatch):
-    monkeypatch.setattr(refits, "GRACE", 0.2)
+    monkeypatch.setattr(runner, "GRACE", 0.2)
 
     def local(table):
         time.sleep(30)
         raise AssertionError("it was not stopped")
 
     deadline = time.monotonic() + 0.3
-    (answer,) = refit(game(base, local), [Task(World("all"), 1)] * 2, deadline=deadline)
+    (answer,) = refit(game(base, local), [Refit(World("all"), 1)] * 2, deadline=deadline)
     assert answer.error == "the budget was used up before it finished"
 
 
@@ -195,16 +197,27 @@ def test_a_partial_function_of_a_script_is_played_here(base):
     assert portable(game(base, functools.partial(naughty.shuffled, seed=1))) is not None
 
 
-def test_a_worker_that_is_lost_while_idle_is_an_answer(base):
+def test_a_worker_that_is_lost_while_idle_is_started_again(base):
     before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as the command line has it
+    inbox, task = queue.SimpleQueue(), Refit(World("all"), 1)
+
+    def answer():
+        outcome = None
+        while outcome is None:
+            _, process, received = inbox.get(timeout=60)
+            outcome = worker.hear(received) if process is worker.process else None
+        return outcome
+
     try:
-        worker = Worker(portable(game(base)))
-        worker.ask(Task(World("all"), 1))
-        assert worker.answer(60)[2] == ""
+        worker = Worker(portable(game(base)), Path(tempfile.gettempdir()), inbox, TimeLimits(60))
+        worker.ask(task)
+        assert answer().error == ""
         worker.process.kill()
         worker.process.wait()
-        worker.ask(Task(World("all"), 2))
-        assert "its process was lost (exit status -9)" in worker.answer(60)[2]
+        worker.ask(task)  # nobody has noticed yet
+        assert "its process was lost (exit status -9)" in answer().error
+        worker.ask(task)
+        assert answer().error == ""
     finally:
         signal.signal(signal.SIGPIPE, before)
         worker.stop()
@@ -214,14 +227,14 @@ ORPHAN = """
 import pathlib, sys, tempfile, time
 tempfile.tempdir = sys.argv[1]
 import naughty, polars as pl
-from understudy.attacks.games import Game, Task, World
-from understudy.attacks.refits import refit
+from understudy.attacks.refits import Refit, RefitJob, World, refit
 from understudy.synthesizers.generators import Called
 from understudy.data.tables import Table
 base = Table.of(pl.DataFrame({"number": [0.5, 1.5] * 9, "how": ["hangs", "fine"] * 9}))
 added = pl.DataFrame({"number": [0.5], "how": ["hangs"]})
-game = Game(Called(naughty.by_world), Table(base.frame, base.schema), naughty.mean_of_numbers, 9)
-list(refit(game, [Task(World("hangs", None, added), 1)], workers=1))
+base = Table(base.frame, base.schema)
+game = RefitJob(Called(naughty.by_world), base, naughty.mean_of_numbers, 9)
+list(refit(game, [Refit(World("hangs", None, added), 1)], workers=1))
 """
 
 
@@ -252,17 +265,17 @@ def test_a_journal_is_for_its_owner_and_knows_worlds_apart(base, tmp_path):
         World("world 1", None, pl.DataFrame({"number": [number], "how": ["fine"]}))
         for number in (1.0, 2.0)
     )
-    (first,) = refit(game(base), [Task(one, 1)], workers=1, journal=journal)
+    (first,) = refit(game(base), [Refit(one, 1)], workers=1, journal=journal)
     assert stat.S_IMODE(journal.stat().st_mode) == 0o600
     read = []
     (second,) = refit(
-        game(base), [Task(other, 1)], workers=1, journal=journal,
+        game(base), [Refit(other, 1)], workers=1, journal=journal,
         progress=lambda *now: read.append(now),
     )  # fmt: skip
     assert len(read) == 1  # played anew: the name is the same, the record is not
-    again = list(refit(game(base), [Task(one, 1), Task(other, 1)], workers=1, journal=journal))
-    assert np.array_equal(again[0].numbers, first.numbers)
-    assert np.array_equal(again[1].numbers, second.numbers)
+    again = list(refit(game(base), [Refit(one, 1), Refit(other, 1)], workers=1, journal=journal))
+    assert np.array_equal(again[0].value, first.value)
+    assert np.array_equal(again[1].value, second.value)
 
 
 def test_a_function_is_the_same_in_every_process():

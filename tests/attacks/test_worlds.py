@@ -9,17 +9,20 @@ import pytest
 import mechanisms
 import naughty
 from people import people
-from understudy.attacks.games import Answer, Task, World
-from understudy.attacks.kept import Kept
-from understudy.attacks.posterior import Refits, fit_weights, judge, normalised
-from understudy.attacks.reasons import shareable
+from understudy.attacks.posterior import (
+    EVERY,
+    NearRows,
+    RefitCounts,
+    fit_weights,
+    judge,
+    normalised,
+)
 from understudy.attacks.records import vulnerable
-from understudy.attacks.setting import Setting
-from understudy.attacks.traces import EVERY, Near
-from understudy.attacks.workers import NO_TIME
-from understudy.attacks.worlds import worlds
+from understudy.attacks.refits import AttackSetting, Refit, World, shareable
+from understudy.attacks.worlds import WorldAnswers, worlds
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
+from understudy.jobs.workers import Outcome
 from understudy.synthesizers.generators import Ours, generator
 from understudy.workflows.attack import _shareable, _told, attack
 
@@ -56,7 +59,7 @@ def play(train, inner, *, release=(), options=None, **more):
     real = Table.of(train)
     given = release if isinstance(release, list | tuple) else [release]
     tables = tuple(Table.of(table, real.schema) for table in given)
-    return worlds(Setting(Here(inner), real, tables, **more), **(options or {}))
+    return worlds(AttackSetting(Here(inner), real, tables, **more), **(options or {}))
 
 
 # ---------------------------------------------------------------- records
@@ -273,7 +276,7 @@ def test_a_value_that_nobody_else_holds_gives_the_record_away():
 def test_what_is_counted_of_a_candidate():
     known = pl.DataFrame({"x": ["a", "a", "b", "b"], "y": [1.5, 2.5, 3.5, 4.5]})
     candidates = pl.DataFrame({"x": ["c", "a"], "y": [1.5, 9.5]})
-    near = Near.of(Table.of(known), candidates, EVERY)
+    near = NearRows.of(Table.of(known), candidates, EVERY)
     sample = Table.of(pl.DataFrame({"x": ["c", "c", "a"], "y": [1.5, 4.5, 9.5]}), near.rows.schema)
     first, second = near([sample]).reshape(2, EVERY)
     # equal rows; those that differ in one and in two columns; in more; own values; others
@@ -374,7 +377,7 @@ def test_worlds_that_were_not_reached_do_not_make_the_real_one_sure(letters, ref
 def test_exact_worlds_that_were_not_reached_either(letters, monkeypatch):
     """The time is up after two of the 9 worlds."""
     times = itertools.chain([0.0, 0.0], itertools.repeat(9.0))
-    monkeypatch.setattr("understudy.attacks.refits.time.monotonic", lambda: next(times))
+    monkeypatch.setattr("time.monotonic", lambda: next(times))
     found = play(letters, "bootstrap", release=letters, budget=1.0, start=0.0)
     assert found.status == "failed"
     assert "the budget ended before every world was refitted" in found.note
@@ -403,11 +406,11 @@ def test_the_budget_is_kept(letters):
 
 def test_a_refit_that_the_budget_cut_off_is_no_failure_of_its_world():
     there = [World("world 1"), World("world 2"), World("world 3")]
-    kept = Kept(there)
-    answers = [Answer(Task(world, 1), np.ones(1)) for world in there[:2]]
-    assert kept.take([*answers, Answer(Task(there[2], 1), None, NO_TIME)]) == 2
+    kept = WorldAnswers(there)
+    answers = [Outcome(Refit(world, 1), np.ones(1)) for world in there[:2]]
+    assert kept.take([*answers, Outcome(Refit(there[2], 1), None, "out of time")]) == 2
     assert "the budget ended before every world" in kept.failure(0, "maker")
-    assert kept.take([Answer(Task(there[2], 2), None, "KeyError: 'Anna'")]) == 1
+    assert kept.take([Outcome(Refit(there[2], 2), None, "failed", "KeyError: 'Anna'")]) == 1
     assert kept.failure(0, "maker") == ""
     assert "1 world failed and left out (world 3: KeyError)" in kept.note()
 
@@ -463,7 +466,7 @@ def simulated(rng, rounds, means, extra):
     world = np.repeat(np.arange(worlds), rounds)
     rates = np.tile(means, (len(world), 1)).astype(float)
     rates[np.arange(len(world)), world] += extra
-    return Refits(rng.poisson(rates)[..., None].astype(float), world)
+    return RefitCounts(rng.poisson(rates)[..., None].astype(float), world)
 
 
 def exact(means, extra, seen):
@@ -515,7 +518,9 @@ def test_where_nothing_leaks_the_mean_over_refits_is_the_prior():
     rng = np.random.default_rng(14)
     world = np.repeat(np.arange(8), 8)
     means = [
-        judge(Refits(rng.poisson(5.0, (64, 8, 5)).astype(float), world), np.full((8, 5), 5.0)).mean
+        judge(
+            RefitCounts(rng.poisson(5.0, (64, 8, 5)).astype(float), world), np.full((8, 5), 5.0)
+        ).mean
         for _ in range(20)
     ]
     assert np.mean(means) < 1.25 / 8

@@ -142,7 +142,7 @@ def _killed_once(folder: Path, job: Job, how: signal.Signals, after: float, righ
 
 
 def _leftovers_in_a_while(folder: Path) -> list[str]:
-    """Name what is left; workers that lost their parent notice it after a second."""
+    """Name what is left; workers that lost their parent soon notice it."""
     for _ in range(30):
         if not (left := leftovers(folder)):
             return []
@@ -155,7 +155,7 @@ def _done(folder: Path, job: Job) -> int:
     if job.kept is None or not (folder / job.kept).exists():
         return 0
     kept = folder / job.kept
-    return len(list(kept.iterdir())) if kept.is_dir() else kept.read_text().count('"task"')
+    return len(list(kept.glob("*.json"))) if kept.is_dir() else kept.read_text().count('"task"')
 
 
 def _clear(folder: Path, job: Job) -> None:

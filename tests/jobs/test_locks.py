@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import understudy
-from understudy.attacks.journal import _opened
 from understudy.errors import DataError
+from understudy.jobs.journal import _open_alone
 from understudy.jobs.locks import locked, one_name
 from understudy.jobs.temporary import TemporaryFolder
 from understudy.synthesizers import ledger as ledgers
@@ -105,6 +105,6 @@ def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch):
         pass
     assert "local disk" in caught.value.hint
     with pytest.raises(DataError, match="no locks"):
-        _opened(tmp_path / "journal")
+        _open_alone(tmp_path / "journal")
     with TemporaryFolder(tmp_path) as folder:
         assert folder.is_dir()

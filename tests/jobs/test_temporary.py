@@ -179,7 +179,7 @@ def benchmarking(folder: Path) -> "subprocess.Popen[str]":
     end = time.monotonic() + 60
     while not (folder / "pid").exists() and time.monotonic() < end:
         time.sleep(0.05)
-    assert list((folder / "temp").rglob("train.arrow"))
+    assert list((folder / "temp").rglob("train.*"))
     return running
 
 

@@ -11,7 +11,7 @@ import understudy as us
 from people import people
 from understudy.data.matrix import one_hot
 from understudy.errors import DataError, OptionError
-from understudy.jobs.threads import one_thread
+from understudy.jobs.workers import one_thread
 from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
 from understudy.measures.utility.regression import SCORES, regression, score

@@ -14,7 +14,7 @@ import pytest
 
 import understudy as us
 from claimant import DECLARED, PEOPLE, Noisy
-from understudy.attacks.games import World
+from understudy.attacks.refits import World
 from understudy.data.schema import Column, Schema
 from understudy.data.tables import Table, read_marker
 from understudy.errors import DataError, OptionError, SchemaError

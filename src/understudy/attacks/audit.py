@@ -1,6 +1,7 @@
 """attack.audit: how much epsilon the generator spends at least."""
 
 import dataclasses
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,16 +10,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from understudy.attacks.bounds import Counts, audit_runs
-from understudy.attacks.features import Queries, made_up, modal
-from understudy.attacks.games import World
-from understudy.attacks.records import vulnerable
-from understudy.attacks.runs import NOT_USED, Runs, gather, plan
-from understudy.attacks.setting import Setting
-from understudy.attacks.shadows import enough
+from understudy.attacks.records import made_up, modal, place_of
+from understudy.attacks.refits import AttackSetting, Floats, World
+from understudy.attacks.shadows import (
+    NOT_USED,
+    Flags,
+    HitCounts,
+    Queries,
+    Runs,
+    enough,
+    gather,
+    held_out,
+    plan,
+)
 from understudy.data.tables import Table
 from understudy.errors import OptionError
 from understudy.judging.findings import LEVEL, Card, Finding, Part, described
+from understudy.judging.rates import clopper_pearson
 
 FEWEST = 4
 THIRD = 3
@@ -56,7 +64,132 @@ CARD = Card(
 
 
 @dataclass(frozen=True)
-class Pair:
+class Counts(HitCounts):
+    """What the runs say that count; ``hoped`` is the bound promised by those that chose."""
+
+    hoped: float = 0.0
+
+    def epsilon(self, *, delta: float = 0.0, alpha: float = 0.05, gaussian: bool = False) -> float:
+        """Give what epsilon is at least, wrong with a chance of at most alpha.
+
+        An (ε, δ) mechanism has TPR ≤ e^ε FPR + δ, and the same for both complements
+        (Kairouz, Oh and Viswanath 2015). TPR is at least its lower and FPR at most its upper
+        Clopper–Pearson bound, each at alpha / 2.
+
+        Examples
+        --------
+        >>> round(Counts(100, 100, 0, 100).epsilon(), 1)
+        3.3
+        """
+        low, high = _bounds(self.hits, self.members, self.wrong, self.others, alpha)
+        found = _gaussian(float(low), float(high), delta) if gaussian else 0.0
+        return max(found, float(_plain(low, high, delta)))
+
+
+def _bounds(
+    hits: Any, members: int, wrong: Any, others: int, alpha: float
+) -> tuple[Floats, Floats]:
+    return clopper_pearson(hits, members, alpha)[0], clopper_pearson(wrong, others, alpha)[1]
+
+
+def _plain(low: Floats, high: Floats, delta: float) -> Floats:
+    """Bound epsilon where TPR is at least ``low`` and FPR at most ``high``."""
+    with np.errstate(divide="ignore"):
+        one = np.log(np.maximum(low - delta, 0.0)) - np.log(high)
+        mirror = np.log(np.maximum(1 - high - delta, 0.0)) - np.log(1 - low)
+    made: Floats = np.maximum(np.maximum(one, mirror), 0.0)
+    return made
+
+
+def _gaussian(low: float, high: float, delta: float) -> float:
+    """Bound epsilon for a mechanism that adds Gaussian noise.
+
+    Its trade-off curve has one parameter: μ = Φ⁻¹(TPR) − Φ⁻¹(FPR), and δ(ε) = Φ(−ε/μ + μ/2) −
+    e^ε Φ(−ε/μ − μ/2) (Dong, Roth and Su 2022, section 2; audits by it: Nasr et al. 2023).
+    """
+    from scipy.optimize import brentq
+    from scipy.special import log_ndtr, ndtr, ndtri
+
+    shift = float(ndtri(low) - ndtri(high))
+    if not shift > 0 or not delta > 0:
+        return 0.0
+
+    def excess(epsilon: float) -> float:
+        tail = math.exp(min(epsilon + float(log_ndtr(-epsilon / shift - shift / 2)), 0.0))
+        return float(ndtr(-epsilon / shift + shift / 2)) - tail - delta
+
+    if excess(0.0) <= 0:
+        return 0.0
+    top = 1.0
+    while excess(top) > 0:
+        top *= 2
+    return float(brentq(excess, 0.0, top))
+
+
+@dataclass(frozen=True)
+class DecisionRule:
+    """How the attacker decides: which statistic, in which direction, above which threshold."""
+
+    statistic: int
+    sign: float
+    limit: float
+    bound: float
+
+
+def choose(statistics: Floats, inside: Flags, *, delta: float, alpha: float) -> DecisionRule:
+    """Choose the statistic and the threshold that would bound epsilon best on these runs."""
+    best = DecisionRule(0, 1.0, 0.0, -1.0)
+    for number in range(statistics.shape[1]):
+        for sign in (1.0, -1.0):
+            own = sign * statistics[:, number]
+            limits = np.unique(own)
+            if len(limits) < 2:
+                continue
+            with_, without = np.sort(own[inside]), np.sort(own[~inside])
+            hits = len(with_) - np.searchsorted(with_, limits, side="right")
+            wrong = len(without) - np.searchsorted(without, limits, side="right")
+            low, high = _bounds(hits, len(with_), wrong, len(without), alpha)
+            found = _plain(low, high, delta)
+            place = int(found.argmax())
+            if found[place] > best.bound:
+                best = DecisionRule(number, sign, _between(limits, place), float(found[place]))
+    return best
+
+
+def _between(limits: Floats, place: int) -> float:
+    """Put a threshold between two values, so that it suits values never seen."""
+    return float(limits[place : place + 2].mean())
+
+
+def audit_runs(
+    features: Floats,
+    inside: Flags,
+    teaches: Flags,
+    *,
+    delta: float = 0.0,
+    alpha: float = 0.05,
+) -> Counts:
+    """Learn a rule on the runs that teach, and count what it says about the others.
+
+    Statistics are a linear discriminant of all features (its scores on the runs that teach come
+    from what was learnt on others of them) and every feature by itself.
+    """
+    scores = held_out(features, inside.astype(np.float64), teaches)
+    statistics = np.column_stack([scores, features])
+    rule = choose(statistics[teaches], inside[teaches], delta=delta, alpha=alpha)
+    said = rule.sign * statistics[~teaches, rule.statistic] > rule.limit
+    tested = inside[~teaches]
+    return Counts(
+        int(said[tested].sum()),
+        int(tested.sum()),
+        int(said[~tested].sum()),
+        int((~tested).sum()),
+        rule.bound,
+    )
+
+
+@dataclass(frozen=True)
+class Neighbours:
     """Two tables that differ in one record: a base, and worlds with and without it."""
 
     name: str
@@ -69,7 +202,7 @@ class Pair:
 
 @described(CARD)
 def audit(
-    setting: Setting,
+    setting: AttackSetting,
     *,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -139,7 +272,7 @@ def audit(
 
 
 def _finding(
-    pairs: list[Pair],
+    pairs: list[Neighbours],
     found: list[Counts | None],
     bounds: list[float | None],
     claimed: float | None,
@@ -170,7 +303,7 @@ def _finding(
         *notes,
     ]
     parts = [
-        Part(pair.name, bound, None, {} if t is None else _rates(t))
+        Part(pair.name, bound, None, {} if t is None else t.rates())
         for pair, t, bound in zip(pairs, found, bounds, strict=True)
     ]
     return Finding(
@@ -190,15 +323,7 @@ def _finding(
     )
 
 
-def _rates(counts: Counts) -> dict[str, float | None]:
-    return {
-        "true_positives": counts.hits / counts.members,
-        "false_positives": counts.wrong / counts.others,
-        "tests": float(counts.members + counts.others),
-    }
-
-
-def _play(setting: Setting, pair: Pair, trials: int, number: int, many: int) -> Runs:
+def _play(setting: AttackSetting, pair: Neighbours, trials: int, number: int, many: int) -> Runs:
     """Refit both tables of a pair within its part of what time is left."""
     now = time.monotonic()
     left = max((setting.deadline - now) / (many - number), 1e-3)
@@ -217,20 +342,15 @@ def _play(setting: Setting, pair: Pair, trials: int, number: int, many: int) -> 
 
 
 def _pairs(
-    setting: Setting, neighbours: str, record: int | None, rows: int | None
-) -> tuple[list[Pair], int | None]:
+    setting: AttackSetting, neighbours: str, record: int | None, rows: int | None
+) -> tuple[list[Neighbours], int | None]:
     train = setting.train
     made, place = [], None
     if neighbours != "worst":
-        if record is not None and not 1 <= record <= train.height:
-            raise OptionError(
-                f"record = {record}: there is no such row",
-                hint=f"name a row from 1 to {train.height:,}",
-            )
-        place = int(vulnerable(train, 1)[0]) if record is None else record - 1
+        place = place_of(setting, record)
         others = np.delete(np.arange(train.height), place)
         made.append(
-            Pair(
+            Neighbours(
                 "training table",
                 train,
                 World("with the record"),
@@ -245,7 +365,7 @@ def _pairs(
         for size in SIZES:
             base = Table(pl.concat([usual] * size), train.schema)
             made.append(
-                Pair(
+                Neighbours(
                     f"{size} equal rows",
                     base,
                     World("with another record", added=far),
@@ -257,7 +377,7 @@ def _pairs(
     return made, place
 
 
-def _claimed(setting: Setting, name: str, given: Any) -> float | None:
+def _claimed(setting: AttackSetting, name: str, given: Any) -> float | None:
     """Take what is given, else what the generator says of itself."""
     if given is None:
         generator: Any = setting.generator

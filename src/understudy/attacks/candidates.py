@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from understudy.attacks.games import World
+from understudy.attacks.refits import World, several
 from understudy.data.codec import write_values
 from understudy.data.schema import Schema, Values, near
 from understudy.data.tables import Table, free_name
@@ -74,7 +74,7 @@ def candidates(
         rows = pl.DataFrame({names[0]: domains[0]})
         for domain in domains[1:]:
             rows = rows.join(pl.DataFrame({domain.name: domain}), how="cross")
-        how = f"all {many:,} combinations of the values of {_counted(len(names))}"
+        how = f"all {many:,} combinations of the values of {several(len(names), 'column')}"
     else:
         others = train.frame.select(names).unique()
         others = others.join(true, on=names, how="anti", nulls_equal=True).sort(names)
@@ -82,7 +82,7 @@ def candidates(
         rows = pl.concat([true, others[np.sort(drawn)]])
         how = (
             f"the record itself and what {rows.height - 1} other records drawn at random hold in "
-            f"{_counted(len(names))}"
+            f"{several(len(names), 'column')}"
         )
     if rows.height < 2:
         raise DataError(
@@ -121,7 +121,3 @@ def _domain(train: Table, name: str) -> pl.Series:
         declared = write_values(Values(None, pl.Series(column.levels, dtype=pl.String)), column)
         values = pl.concat([values, declared.alias(name).cast(series.dtype, strict=False)]).unique()
     return values.sort().alias(name)
-
-
-def _counted(columns: int) -> str:
-    return "1 column" if columns == 1 else f"{columns} columns"

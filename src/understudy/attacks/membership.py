@@ -8,13 +8,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.attacks.features import Queries, check_sizes, made_up
-from understudy.attacks.games import Task, World
-from understudy.attacks.kept import several
-from understudy.attacks.records import vulnerable
-from understudy.attacks.runs import NOT_USED, Planned, Runs, gather, plan
-from understudy.attacks.setting import Setting
-from understudy.attacks.shadows import Shadows, caught, enough, judge
+from understudy.attacks.records import made_up, place_of, vulnerable
+from understudy.attacks.refits import AttackSetting, Floats, Refit, World, several
+from understudy.attacks.shadows import (
+    NOT_USED,
+    Flags,
+    HitCounts,
+    Planned,
+    Queries,
+    Runs,
+    enough,
+    gather,
+    held_out,
+    plan,
+)
 from understudy.data.tables import Table
 from understudy.errors import OptionError
 from understudy.judging.findings import (
@@ -26,10 +33,11 @@ from understudy.judging.findings import (
     around,
     described,
 )
-from understudy.judging.rates import EXPECTED, RATES
+from understudy.judging.rates import EXPECTED, RATES, clopper_pearson, threshold
 
 FEWEST = 8
 GAMES = ("alone", "together")
+CUTS = (1 / 8, 1 / 4, 1 / 2, 1.0)  # of the rows released, as in privacy.membership
 
 CARD = Card(
     name="attack.membership",
@@ -80,14 +88,14 @@ class Targets:
         real = [f"record {i}" for i in range(1, len(self.rows) + 1)]
         return real + [f"canary {i}" for i in range(1, self.made_up.height + 1)]
 
-    def frame(self, setting: Setting) -> pl.DataFrame:
+    def frame(self, setting: AttackSetting) -> pl.DataFrame:
         """Give all their values."""
         return pl.concat([setting.train.frame[self.rows], self.made_up])
 
 
 @described(CARD)
 def membership(
-    setting: Setting,
+    setting: AttackSetting,
     *,
     record: int | None = None,
     records: int = 4,
@@ -142,19 +150,14 @@ def membership(
     return _finding(setting, targets, runs, shadows, sizes, game)
 
 
-def _targets(setting: Setting, record: int | None, records: int, many: int) -> Targets:
-    height = setting.train.height
-    if record is not None and not 1 <= record <= height:
-        raise OptionError(
-            f"record = {record}: there is no such row", hint=f"name a row from 1 to {height:,}"
-        )
-    if records < 0 or many < 0 or records + many < 1 or records > height // 2:
+def _targets(setting: AttackSetting, record: int | None, records: int, many: int) -> Targets:
+    if records < 0 or many < 0 or records + many < 1 or records > setting.train.height // 2:
         raise OptionError(
             f"records = {records}, canaries = {many}",
             hint="attack at least one, and at most half of the table",
         )
     if record is not None:
-        chosen = np.array([record - 1])
+        chosen = np.array([place_of(setting, record)])
     else:
         setting.progress("choosing records", 0, 1)
         chosen = vulnerable(setting.train, records) if records else np.empty(0, np.int64)
@@ -162,7 +165,7 @@ def _targets(setting: Setting, record: int | None, records: int, many: int) -> T
     return Targets(chosen, made_up(setting.train, many, stream))
 
 
-def _alone(setting: Setting, targets: Targets) -> list[tuple[World, NDArray[np.float64]]]:
+def _alone(setting: AttackSetting, targets: Targets) -> list[tuple[World, NDArray[np.float64]]]:
     """One world as it is, one without each record, one with each canary; nan: not asked there."""
     every = np.arange(setting.train.height)
     real = len(targets.rows)
@@ -180,7 +183,7 @@ def _alone(setting: Setting, targets: Targets) -> list[tuple[World, NDArray[np.f
     return made
 
 
-def _together(setting: Setting, targets: Targets, trials: int) -> list[Planned]:
+def _together(setting: AttackSetting, targets: Targets, trials: int) -> list[Planned]:
     """Worlds in pairs: a random half of the records attacked, and the other half."""
     rng = setting.stream(CARD.name, "halves")
     seeds = rng.choice(2**31, (trials, 2), replace=False)
@@ -193,13 +196,155 @@ def _together(setting: Setting, targets: Targets, trials: int) -> list[Planned]:
             added = targets.made_up.filter(pl.Series(chosen[real:], dtype=pl.Boolean))
             name = f"coins {number + 1}, {('heads', 'tails')[side]}"
             world = World(name, kept, added if added.height else None)
-            task = Task(world, int(seeds[number, side]))
-            made.append(Planned(task, chosen.astype(np.float64), number % 2 == 0))
+            refit = Refit(world, int(seeds[number, side]))
+            made.append(Planned(refit, chosen.astype(np.float64), number % 2 == 0))
     return made
 
 
+def check_sizes(rows: object, height: int) -> tuple[int, ...]:
+    """Read the option rows: one number or several.
+
+    If none is given, the training table's own, and what its first parts would tell.
+
+    Examples
+    --------
+    >>> check_sizes(None, 1000), check_sizes([50, 20], 1000)
+    ((125, 250, 500, 1000), (20, 50))
+    """
+    if rows is None:
+        return tuple(sorted({max(1, int(height * cut)) for cut in CUTS}))
+    given = rows if isinstance(rows, list | tuple) else [rows]
+    for each in given:
+        if isinstance(each, bool) or not isinstance(each, int) or each < 1:
+            raise OptionError(f"rows = {rows!r}", hint="give numbers of rows from 1 up")
+    return tuple(sorted(set(given)))
+
+
+@dataclass(frozen=True)
+class Shadows:
+    """How well runs with a record are told from runs without it.
+
+    Parameters
+    ----------
+    scores : array of shape (runs, records)
+        Less the mean of the runs that taught without the record, by their deviation.
+    inside : array of shape (runs, records)
+        1 with the record, 0 without, nan where it was not asked for.
+    teaches : array of bool
+        Runs that taught; the others test.
+    area, spread, p_value : array
+        Of each record in the runs that test; the deviation with worlds exchanged; corrected.
+    mean : array
+        The mean area over records, for each number of rows released.
+    """
+
+    scores: Floats
+    inside: Floats
+    teaches: Flags
+    area: Floats
+    spread: Floats
+    p_value: Floats
+    mean: Floats
+    spread_mean: float
+    p_mean: float
+
+    def using(self, *, teaches: bool, inside: bool, place: int) -> Floats:
+        """Give the scores of a record in runs that teach or test, with or without it."""
+        chosen = (self.teaches == teaches) & (self.inside[:, place] == inside)
+        made: Floats = self.scores[chosen, place]
+        return made
+
+
+def judge(
+    runs: Runs, shape: tuple[int, int, int], rng: np.random.Generator, permutations: int
+) -> Shadows:
+    """Learn on the runs that teach, test on the others, and exchange worlds among those.
+
+    Without any influence of the records all runs are alike, so that what a world is called may be
+    exchanged between runs. All records are exchanged together: the largest of their areas, each by
+    its own deviation, is what counts. The test whether any record leaks is exact; which
+    one does is told exactly only if no other leaks, since its runs are then not all alike.
+    """
+    sizes, records, width = shape
+    features = runs.features.reshape(-1, sizes, records, width)
+    means, scores = [], np.empty((0, 0))
+    area = np.empty(0)
+    tested = runs.inside[~runs.teaches]
+    for size in range(sizes):
+        scores = np.column_stack(
+            [
+                held_out(features[:, size, k], runs.inside[:, k], runs.teaches)
+                for k in range(records)
+            ]
+        )
+        area = np.array(
+            [_areas(scores[~runs.teaches, k], tested[None, :, k])[0] for k in range(records)]
+        )
+        means.append(float(area.mean()))
+    orders = np.array([rng.permutation(len(tested)) for _ in range(permutations)])
+    draws = np.column_stack(
+        [_areas(scores[~runs.teaches, k], tested[orders, k]) for k in range(records)]
+    )
+    both = np.column_stack([draws, draws.mean(axis=1)]) - 0.5
+    spread = both.std(axis=0, ddof=1)
+    by = np.where(spread > 0, spread, np.inf)
+    found = (np.append(area, means[-1]) - 0.5) / by
+    largest = (both / by).max(axis=1)
+    p_value = (1 + (largest[:, None] >= found - 1e-9).sum(axis=0)) / (1 + permutations)
+    return Shadows(
+        scores, runs.inside, runs.teaches, area, spread[:-1], p_value[:-1],
+        np.array(means), float(spread[-1]), float(p_value[-1]),
+    )  # fmt: skip
+
+
+def _areas(scores: Floats, inside: Floats) -> Floats:
+    """Give the area for each row of who was inside (1), outside (0) or not asked (nan)."""
+    larger = (scores[:, None] > scores) + 0.5 * (np.abs(scores[:, None] - scores) <= 1e-9)
+    larger = np.minimum(larger, 1.0)
+    with_, without = (inside == 1).astype(np.float64), (inside == 0).astype(np.float64)
+    pairs = with_.sum(axis=1) * without.sum(axis=1)
+    won = ((with_ @ larger) * without).sum(axis=1)
+    made: Floats = np.divide(won, pairs, out=np.full(len(pairs), 0.5), where=pairs > 0)
+    return made
+
+
+@dataclass(frozen=True)
+class Caught(HitCounts):
+    """What a threshold finds; so many tests with a record are ``runs`` of their own."""
+
+    runs: int
+
+    def interval(self, alpha: float) -> tuple[float, float]:
+        """Give the exact interval of the true positive rate.
+
+        Several records share a run, so no more tests are counted than there are runs.
+        """
+        counted = min(self.members, self.runs)
+        low, _ = clopper_pearson(int(self.hits * counted / self.members), counted, alpha)
+        _, high = clopper_pearson(-(-self.hits * counted // self.members), counted, alpha)
+        return float(low), float(high)
+
+
+def caught(shadows: Shadows, rate: float, place: int | None = None) -> Caught:
+    """Count what a threshold finds that was chosen on the runs that teach: of one record or all."""
+    places = range(shadows.scores.shape[1]) if place is None else [place]
+
+    def scores(teaches: bool, inside: bool) -> list[Floats]:
+        return [shadows.using(teaches=teaches, inside=inside, place=k) for k in places]
+
+    limit = threshold(np.concatenate(scores(True, False)), rate)
+    members, others = scores(False, True), scores(False, False)
+    return Caught(
+        sum(int((s > limit).sum()) for s in members),
+        sum(map(len, members)),
+        sum(int((s > limit).sum()) for s in others),
+        sum(map(len, others)),
+        max(map(len, members)),
+    )
+
+
 def _finding(
-    setting: Setting,
+    setting: AttackSetting,
     targets: Targets,
     runs: Runs,
     shadows: Shadows,
@@ -251,21 +396,16 @@ def _of_target(name: str, shadows: Shadows, place: int, looks: int) -> Part:
     """Give a record's area, and what its own threshold catches at a tenth of false positives."""
     found = caught(shadows, 0.1, place)
     low, high = found.interval((1 - LEVEL) / looks)
-    area = float(shadows.area[place])
-    return Part(
-        name,
-        area,
-        0.5,
-        {
-            "p_value": float(shadows.p_value[place]),
-            "true_positives": found.hits / found.members,
-            "true_positives_low": low,
-            "true_positives_high": high,
-            "false_positives": found.wrong / found.others,
-            "tests": float(found.members + found.others),
-        },
-        interval=around(area, float(shadows.spread[place]), 0.0, 1.0),
-    )
+    area, rates = float(shadows.area[place]), found.rates()
+    more = {
+        "p_value": float(shadows.p_value[place]),
+        "true_positives": rates.pop("true_positives"),
+        "true_positives_low": low,
+        "true_positives_high": high,
+        **rates,
+    }
+    interval = around(area, float(shadows.spread[place]), 0.0, 1.0)
+    return Part(name, area, 0.5, more, interval=interval)
 
 
 def _pooled(shadows: Shadows, rate: float) -> Part:

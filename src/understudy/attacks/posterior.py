@@ -1,5 +1,8 @@
 """From what was seen of a release to the chance of each candidate.
 
+Where the generator knows how likely rows are, each world is fitted once and the answer is exact.
+Otherwise rows that are equal or near to a candidate are counted, in the release and in refits.
+
 Every candidate has counts of its own: rows of a sample that equal it, or are near to it. Refits say
 how large they are in the candidate's own world and in all others, which are pooled. The log odds of
 a candidate are the weighted log likelihood ratios of its counts, with the same few weights for all:
@@ -9,11 +12,16 @@ out is calibrated as far as refits can tell.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from understudy.attacks.games import Floats
+from understudy.attacks.refits import Floats, Refit, RefitJob, World, source
+from understudy.data.codec import Codec
+from understudy.data.tables import Table, free_name
+from understudy.errors import OptionError
 
 Ints = NDArray[np.int64]
 SHAPES = (1.0, 4.0, 16.0, 64.0)
@@ -22,6 +30,10 @@ FOLDS = 5
 STEPS = 50
 HALF = 0.5
 RAREST = 1e-9
+IMPOSSIBLE = -1000.0
+BINS = 20
+EQUAL = 1
+EVERY = 6
 
 
 def normalised(logs: Floats) -> Floats:
@@ -38,7 +50,109 @@ def normalised(logs: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Refits:
+class Released:
+    """The rows of all copies released, each once, and how often each stands there."""
+
+    rows: Table
+    times: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, copies: Sequence[Table]) -> "Released":
+        """Pool the copies."""
+        schema = copies[0].schema
+        types = copies[0].modelled.schema
+        every = pl.concat([copy.modelled.cast(types) for copy in copies])
+        name = free_name("times", every.columns)
+        counted = every.group_by(pl.all(), maintain_order=True).len(name)
+        times = counted[name].cast(pl.Int64).to_numpy()
+        return cls(Table(counted.select(every.columns), schema), times)
+
+
+@dataclass(frozen=True)
+class ChanceJob(RefitJob):
+    """Each world is fitted once and says how likely the release, its ``summary``, is.
+
+    What a world gives is the log of the chance of all rows released, in which a row that
+    cannot be made there counts as ``IMPOSSIBLE``, and the number of such rows.
+    """
+
+    width = 2
+
+    def do(self, refit: Refit) -> Floats:
+        """Fit a world, and give the chance of the release."""
+        generator: Any = self.generator
+        released: Released = self.summary
+        logs = generator.log_likelihood(refit.world.of(self.base), released.rows)
+        if logs is None:
+            raise OptionError(
+                f"{self.generator.name} cannot say how likely rows are", hint="use by=counts"
+            )
+        impossible = ~np.isfinite(logs)
+        total = float(np.where(impossible, IMPOSSIBLE, logs) @ released.times)
+        return np.array([total, float(released.times[impossible].sum())])
+
+
+def cell_chances(generator: Any, base: Table, worlds: Sequence[World], cells: Table) -> Floats:
+    """Give the log chance of each cell in each world: for many releases of one small domain."""
+    return np.array([generator.log_likelihood(world.of(base), cells) for world in worlds])
+
+
+def knows_chances(generator: Any, table: Table) -> bool:
+    """Whether a generator can say how likely rows are."""
+    knows = getattr(generator, "knows_chances", None)
+    return knows is not None and bool(knows(table.schema))
+
+
+@dataclass(frozen=True)
+class NearRows:
+    """For each candidate: how many rows equal it, are nearly so, or hold its rare values.
+
+    Rows that differ in no, one, two or up to a third of the columns are counted apart; numbers are
+    compared by bins. The last counts are of equal values in single columns: those that none of
+    the records known holds, and all others, where one that few hold weighs more. With ``kinds`` =
+    1 equal rows alone are counted.
+    """
+
+    codec: Codec
+    rows: Table
+    weights: Floats
+    kinds: int = EVERY
+
+    @classmethod
+    def of(cls, known: Table, rows: pl.DataFrame, kinds: int) -> "NearRows":
+        """Compare with the candidates, by the bins and frequencies of the records known."""
+        wanted = Table(rows.cast(known.frame.schema), known.schema)
+        every = Table(pl.concat([known.frame, wanted.frame]), known.schema)
+        plain, asked = source(wanted).rows(), source(known)
+        times = np.array([asked.copies(plain.select(name)) for name in plain.columns]).T
+        codec = Codec.fit(source(every), bins=BINS)
+        return cls(codec, wanted, 1 / np.sqrt(times + 1.0), kinds)
+
+    def __call__(self, samples: Sequence[Table]) -> Floats:
+        """Count over all copies: so many numbers for each candidate, one after the other."""
+        made: Floats = np.sum([self._counts(sample) for sample in samples], axis=0)
+        return made.reshape(-1)
+
+    def _counts(self, sample: Table) -> Floats:
+        wanted = self.codec.encode(self.rows).codes
+        codes = self.codec.encode(sample).codes
+        ends = (0, 1, 2, max(3, codes.shape[1] // 3))[: self.kinds]
+        made = np.empty((len(wanted), self.kinds))
+        for place, candidate in enumerate(wanted):
+            differing = (codes != candidate).sum(axis=1)
+            within = [int((differing <= end).sum()) for end in ends]
+            made[place, : len(ends)] = np.diff([0, *within])
+        if self.kinds == EVERY:
+            asked, plain = source(sample), source(self.rows).rows()
+            equal = np.array([asked.copies(plain.select(name)) for name in plain.columns]).T
+            own = self.weights == 1
+            made[:, -2] = (equal * own).sum(axis=1)
+            made[:, -1] = (equal * self.weights * ~own).sum(axis=1)
+        return made
+
+
+@dataclass(frozen=True)
+class RefitCounts:
     """Counts of refits by candidate and kind, and the place of each refit's world.
 
     ``counts`` has the shape (refits, candidates, kinds).
@@ -55,11 +169,11 @@ class Refits:
         """The number of candidates."""
         return int(self.counts.shape[1])
 
-    def take(self, rows: Ints | Sequence[int]) -> "Refits":
+    def take(self, rows: Ints | Sequence[int]) -> "RefitCounts":
         """Give some of them."""
-        return Refits(self.counts[rows], self.world[rows])
+        return RefitCounts(self.counts[rows], self.world[rows])
 
-    def redrawn(self, stream: np.random.Generator) -> "Refits":
+    def redrawn(self, stream: np.random.Generator) -> "RefitCounts":
         """Draw the refits of each world again."""
         rows = [np.flatnonzero(self.world == world) for world in range(self.worlds)]
         return self.take(np.concatenate([stream.choice(own, len(own)) for own in rows if len(own)]))
@@ -172,7 +286,7 @@ def _expected(features: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Posterior:
     """The chance of each candidate; the same with refits redrawn; the mean of the true worlds."""
 
     posterior: Floats
@@ -181,8 +295,8 @@ class Judged:
 
 
 def judge(
-    refits: Refits, seen: Floats, stream: np.random.Generator | None = None, redraws: int = 0
-) -> Judged:
+    refits: RefitCounts, seen: Floats, stream: np.random.Generator | None = None, redraws: int = 0
+) -> Posterior:
     """Weigh candidates by what is seen of a release.
 
     Parameters
@@ -200,10 +314,10 @@ def judge(
         left = np.linalg.inv(_expected(features, weights)[1])
         for drawn in stream.multivariate_normal(weights, left, redraws, method="cholesky"):
             redrawn.append(normalised(refits.redrawn(stream).features(seen, stream) @ drawn))
-    return Judged(posterior, np.array(redrawn), _mean_win(refits, features))
+    return Posterior(posterior, np.array(redrawn), _mean_win(refits, features))
 
 
-def _mean_win(refits: Refits, features: Floats) -> float:
+def _mean_win(refits: RefitCounts, features: Floats) -> float:
     """Give the mean chance of the true world over refits, by weights fitted on other folds."""
     turn, wins = refits.folds(), np.full(len(refits), 1 / refits.worlds)
     for fold in range(FOLDS):

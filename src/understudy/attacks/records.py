@@ -1,10 +1,12 @@
-"""Which records an attack is aimed at: those that stand apart from all others."""
+"""Which records an attack is aimed at: those that stand apart, and made-up ones."""
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from understudy.attacks.refits import AttackSetting, source
 from understudy.data.codec import Codec
-from understudy.data.memory import MemorySource
+from understudy.data.source import Source
 from understudy.data.tables import Table
 from understudy.errors import OptionError
 
@@ -31,8 +33,8 @@ def vulnerable(table: Table, many: int, *, neighbours: int = NEIGHBOURS) -> NDAr
 
     if many < 1 or neighbours < 1:
         raise OptionError(f"records = {many}, neighbours = {neighbours}", hint="use at least 1")
-    source = MemorySource(table)
-    coded = source.coded(Codec.fit(source, bins=BINS), scaled=True)
+    asked = source(table)
+    coded = asked.coded(Codec.fit(asked, bins=BINS), scaled=True)
     points, is_category = coded.points()
     width = max(1, len(is_category))
     far = np.zeros(table.height)
@@ -52,3 +54,73 @@ def _surprise(codes: NDArray[np.integer]) -> NDArray[np.float64]:
     for column in codes.T:
         made -= np.log2(np.bincount(column)[column] / len(codes))
     return np.round(made, 6)
+
+
+def place_of(setting: AttackSetting, record: int | None) -> int:
+    """Give the place of the row named, from 1, or of the record that stands most apart."""
+    if record is None:
+        setting.progress("choosing the record", 0, 1)
+        return int(vulnerable(setting.train, 1)[0])
+    if not 1 <= record <= setting.train.height:
+        raise OptionError(
+            f"record = {record}: there is no such row",
+            hint=f"name a row from 1 to {setting.train.height:,}",
+        )
+    return record - 1
+
+
+def modal(table: Table) -> pl.DataFrame:
+    """Give the record of the most frequent value of every column; of equals, the smallest.
+
+    Examples
+    --------
+    >>> modal(Table.of(pl.DataFrame({"sex": ["f", "f", "m"], "age": [31, 40, 40]}))).row(0)
+    ('f', 40)
+    """
+    return pl.DataFrame(
+        [
+            pl.Series(s.name, s.drop_nulls().mode().sort()[:1].to_list() or [None], s.dtype)
+            for s in table.frame
+        ]
+    )
+
+
+def made_up(
+    table: Table, many: int, rng: np.random.Generator, unlike: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """Make up records of the rarest levels and the outermost numbers that a table has.
+
+    With ``unlike``, no value is that record's, where a column has others.
+
+    Examples
+    --------
+    >>> table = Table.of(pl.DataFrame({"sex": ["f"] * 9 + ["m"], "age": [*range(30, 39), 90]}))
+    >>> set(made_up(table, 1, np.random.default_rng(1))["sex"])
+    {'m'}
+    """
+    asked = source(table)
+    made: dict[str, pl.Series] = {}
+    for name in table.frame.columns:
+        rows = np.arange(table.height)
+        if unlike is not None:
+            others = np.flatnonzero(table.frame[name].ne_missing(unlike[name][0]).to_numpy())
+            rows = others if len(others) else rows
+        if name in table.schema.modelled:
+            rows = _outermost(asked, name, rows, many)
+        made[name] = table.frame[name][rng.choice(rows, many)]
+    return pl.DataFrame(made)
+
+
+def _outermost(source: Source, name: str, rows: NDArray[np.int64], many: int) -> NDArray[np.int64]:
+    """Choose rows of the smallest and the largest number, or of the rarest levels."""
+    if source.schema[name].is_numeric:
+        numbers = source.numbers(name)[rows]
+        present = np.flatnonzero(~np.isnan(numbers))
+        if len(present):
+            ends = (np.argmin(numbers[present]), np.argmax(numbers[present]))
+            return rows[present[list(ends)]]
+    texts, times = source.labels(name).gather(rows), source.levels(name)
+    levels = sorted((times[level], level) for level in texts.drop_nulls().unique())
+    if not levels:
+        return rows
+    return rows[[int((texts == level).arg_max() or 0) for _, level in levels[: max(many, 1)]]]

@@ -1,185 +1,326 @@
-"""A generator run again and again on tables that differ a little: in processes, and resumable.
+"""A generator run again and again on tables that differ a little, and who does so with which means.
 
-Each refit is one line of a journal: who was killed goes on where they stopped. A refit that
-raises, hangs or gives other columns is an answer that says so, by the name of its world; the rest
+An attack on a generator refits it in worlds: tables that might have been the real one. A refit that
+raises, hangs or gives other columns is an outcome that says so, by the name of its world; the rest
 goes on.
 """
 
 import contextlib
-import io
-import math
-import os
-import pickle
-import signal
-import threading
+import functools
+import re
 import time
-from collections.abc import Generator as Answers
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
-from understudy.attacks.games import Answer, Game, Task
-from understudy.attacks.journal import Journal, of_game, of_task
-from understudy.attacks.workers import NO_TIME, TOO_LONG, Worker
-from understudy.errors import OptionError
-from understudy.jobs.temporary import TemporaryFolder
-from understudy.judging.comparison import Progress, silent
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
-MOST_SECONDS = 600.0
-GRACE = 5.0
+from understudy.data.memory import MemorySource
+from understudy.data.schema import Schema, dumps, learn_again
+from understudy.data.source import Source
+from understudy.data.tables import Table
+from understudy.errors import DataError, OptionError
+from understudy.jobs.fingerprint import fingerprint
+from understudy.jobs.journal import entry_numbers, opened
+from understudy.jobs.runner import MOST_SECONDS, run
+from understudy.jobs.workers import Outcome
+from understudy.judging.comparison import Progress, silent, stream
+from understudy.judging.findings import Card, Finding
+from understudy.options import MOST_WORKERS, check_number
+
+BUDGET = 300.0
+
+Floats = NDArray[np.float64]
+# an error of Python is known by its type; of our own errors only what stands before any value
+REASONS = (
+    (re.compile(r"([A-Za-z_]\w*(?:Error|Exception|Warning|Exit|Interrupt)|Exception)\b"), r"\1"),
+    (
+        re.compile(r"[^:;(']*\bdid not finish within (\S+) seconds"),
+        r"did not finish within \1 seconds",
+    ),
+    (re.compile(r"[^:;(']*\bended with exit status (-?\d+)"), r"ended with exit status \1"),
+    (re.compile(r"its process was lost \(exit status (-?\w+)\)"), r"ended with exit status \1"),
+    (re.compile(r"[^:;(']*\bwrote no table\b"), "wrote no table"),
+    (re.compile(r"[^:;(']*\bgave [\d,]+ rows, and"), "gave another number of rows"),
+    (
+        re.compile(r"[^:;(']*: the column .* is (missing|not in (the )?training)\b"),
+        "gave other columns",
+    ),
+)
+OTHER = "an error"
+
+
+class Generator(Protocol):
+    """Whoever makes synthetic tables of a real one: fit once, then sample copies.
+
+    One that can give the likelihood of rows has ``log_likelihood(train, rows)`` too; one with an
+    ``identity`` is told from others in a journal by it, and by what it holds otherwise.
+    """
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+
+    def __call__(self, train: Table, rows: int, copies: int, seed: int) -> list[Any]:
+        """Fit the table and give so many samples of so many rows, frames of any kind."""
+
+
+class Summary(Protocol):
+    """What is kept of the samples of one refit: numbers, always as many."""
+
+    def __call__(self, samples: Sequence[Table]) -> Floats:
+        """Turn samples into numbers."""
+
+
+@dataclass(frozen=True)
+class World:
+    """A table that might have been the real one: rows of a base table, and records added to it.
+
+    Worlds of one game have different names.
+    """
+
+    name: str
+    rows: NDArray[np.int64] | None = None
+    added: pl.DataFrame | None = None
+
+    def of(self, base: Table, schema: Schema | None = None) -> Table:
+        """Give the table of this world: columns of the same kinds, facts as its own rows tell.
+
+        Who has asked before may hand in the schema that came of it.
+        """
+        frame = base.frame if self.rows is None else base.frame[self.rows]
+        if self.added is not None:
+            added = self.added.select(frame.columns).cast(frame.schema)
+            frame = pl.concat([frame, added])
+        return Table(frame, learn_again(base.schema, frame) if schema is None else schema)
+
+
+@dataclass(frozen=True)
+class Refit:
+    """One task of an attack: in which world to fit the generator, and with which seed."""
+
+    world: World
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return f"{self.world.name} #{self.seed}"
+
+    @property
+    def key(self) -> str:
+        """What the journal calls it: by rows and records too, for those of others differ."""
+        return f"{self.name} {fingerprint(self.world.rows, self.world.added)[:16]}"
+
+
+@dataclass(frozen=True)
+class RefitJob:
+    """What every refit of an attack has in common: fit, sample, and keep a summary."""
+
+    generator: Generator
+    base: Table
+    summary: Any
+    rows: int
+    copies: int = 1
+    schemas: dict[str, Schema] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def width(self) -> int:
+        """How many numbers every refit gives."""
+        return len(self.summary([self.base] * self.copies))
+
+    @property
+    def identity(self) -> str:
+        """The fingerprint of all that decides what refits give.
+
+        It is kept beside the numbers, which are as revealing: a journal is for its owner alone.
+        """
+        generator = getattr(self.generator, "identity", self.generator)
+        base = dumps(self.base.schema), self.base.frame
+        return fingerprint(type(self), generator, self.summary, self.rows, self.copies, *base)
+
+    def do(self, refit: Refit) -> Floats:
+        """Fit and sample in a world, and keep the summary."""
+        table = refit.world.of(self.base, self.schemas.get(refit.world.name))
+        self.schemas[refit.world.name] = table.schema
+        made = self.generator(table, self.rows, self.copies, refit.seed)
+        return np.asarray(self.summary([self._checked(frame) for frame in made]), np.float64)
+
+    def _checked(self, frame: Any) -> Table:
+        name = self.generator.name
+        made = Table.of(frame, self.base.schema, name=f"the table made by {name}")
+        if made.height != self.rows:
+            raise DataError(
+                f"{name} gave {made.height:,} rows, and {self.rows:,} were asked for",
+                hint="sample(n) gives n rows",
+            )
+        return made
 
 
 def refit(
-    game: Game,
-    tasks: Iterable[Task],
+    job: RefitJob,
+    refits: Iterable[Refit],
     *,
-    workers: int | None = None,
-    limit: float = MOST_SECONDS,
-    deadline: float | None = None,
     journal: Path | None = None,
     progress: Progress = silent,
     total: int = 0,
-) -> Iterator[Answer]:
-    """Play all tasks, and give answers as they come; who stops asking stops the work.
+    **more: Any,
+) -> Iterator[Outcome]:
+    """Refit in all worlds asked for, and give outcomes as they come.
+
+    A journal of another job, or one that another run is at work on, is refused. ``more`` is given
+    to ``understudy.jobs.runner.run``: workers, limit, start, deadline.
+    """
+    refits = list(refits)
+    read = functools.partial(_numbers, job)
+    with opened(journal, lambda: job.identity, read=read) as kept:
+        outcomes = run(job, refits, journal=kept, **more)
+        with contextlib.closing(outcomes):
+            for done, outcome in enumerate(outcomes, start=1):
+                if not outcome.is_known:
+                    progress(f"refits of {job.generator.name}", done, total or len(refits))
+                yield outcome
+
+
+def _numbers(job: RefitJob, entry: dict[str, Any]) -> Floats:
+    return entry_numbers(entry, (job.width,))
+
+
+def source(table: Table) -> Source:
+    """Give a table as something that attacks can ask."""
+    return MemorySource(table)
+
+
+def unheard(text: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class AttackSetting:
+    """A generator, the real table, what was released of it, and the means of the attacker.
 
     Parameters
     ----------
-    workers : int, optional
-        Processes; as many as there are cores if not given. What cannot be sent to a process (a
-        function of an interactive session) is played here, one task after the other.
-    limit : float
-        Seconds after which a single refit is given up.
-    deadline : float, optional
-        The time (``time.monotonic``) after which no further task begins; those under way are
-        given a few seconds more.
-    journal : path, optional
-        Answers are kept there, and taken from there if the game is the same.
+    generator : Generator
+    train : Table
+        The real table that the release was made from.
+    release : tuple of Table
+        What was released, one or more copies; none if the attack makes its own.
+    seed : int
+    budget : float
+        Seconds for refits, from ``start`` on.
+    refits : int, optional
+        The most refits, where the budget is not to be counted in seconds alone.
+    workers, limit, journal
+        Processes, seconds for a single refit, and a file to go on from.
+    tell : callable
+        Is told of every refit that failed, in the generator's own words: not to be shared.
     """
-    if limit <= 0:
-        raise OptionError(f"limit = {limit}", hint="give a number of seconds")
-    with _opened(journal, game) as kept:
-        waiting = []
-        done = 0
-        for task in tasks:
-            found = kept.found(of_task(task)) if kept else None
-            if found is None:
-                waiting.append(task)
-                continue
-            done += 1
-            yield Answer(task, found)
-        total = total or done + len(waiting)
-        payload = portable(game)
-        many = min(workers or os.cpu_count() or 1, max(len(waiting), 1))
-        answers = (
-            _here(game, waiting, limit, deadline)
-            if payload is None
-            else _in_processes(payload, waiting, many, limit, deadline)
+
+    generator: Generator
+    train: Table
+    release: tuple[Table, ...] = ()
+    seed: int = 0
+    budget: float = BUDGET
+    refits: int | None = None
+    workers: int | None = None
+    limit: float = MOST_SECONDS
+    journal: Path | None = None
+    progress: Progress = silent
+    tell: Callable[[str], None] = unheard
+    start: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        if not self.budget > 0:
+            raise OptionError(f"budget = {self.budget:g}", hint="give a number of seconds above 0")
+        if not self.limit > 0:
+            raise OptionError(f"limit = {self.limit:g}", hint="give a number of seconds above 0")
+        if self.refits is not None and self.refits < 1:
+            raise OptionError(f"refits = {self.refits}", hint="allow at least 1")
+        if self.workers is not None:
+            check_number("workers", self.workers, 1, MOST_WORKERS)
+
+    @property
+    def deadline(self) -> float:
+        """The time after which no further refit begins."""
+        return self.start + self.budget
+
+    def stream(self, *names: str) -> np.random.Generator:
+        """Give the random stream of this name."""
+        return stream(self.seed, *names)
+
+    def job(
+        self,
+        summary: Summary,
+        *,
+        base: Table | None = None,
+        rows: int | None = None,
+        copies: int = 1,
+    ) -> RefitJob:
+        """Say what is common to refits.
+
+        The base table is training, and as many rows are sampled as training has, if not given.
+        """
+        table = self.train if base is None else base
+        many = table.height if rows is None else rows
+        return RefitJob(self.generator, Table(table.frame, table.schema), summary, many, copies)
+
+    def refit(self, job: RefitJob, refits: Iterable[Refit], total: int = 0) -> Iterator[Outcome]:
+        """Refit by the means of the attacker, and tell what fails."""
+        outcomes = refit(
+            job,
+            refits,
+            workers=self.workers,
+            limit=self.limit,
+            start=self.start,
+            deadline=self.deadline,
+            journal=self.journal,
+            progress=self.progress,
+            total=total,
         )
-        with contextlib.closing(answers):
-            for answer in answers:
-                if kept:
-                    kept.add(of_task(answer.task), answer.numbers, answer.error)
-                done += 1
-                progress(f"refits of {game.generator.name}", done, total)
-                yield answer
+        for outcome in outcomes:
+            if outcome.kind not in ("done", "out of time"):
+                self.tell(f"{outcome.task.world.name}: {outcome.error}")
+            yield outcome
 
 
-@contextlib.contextmanager
-def _opened(journal: Path | None, game: Game) -> Iterator[Journal | None]:
-    """Open the journal of a game, if there is one; other runs are kept off it."""
-    if journal is None:
-        yield None
-        return
-    with contextlib.closing(Journal.open(journal, of_game(game))) as kept:
-        if kept.known:
-            kept.check((game.width,))
-        yield kept
+class AttackFunction(Protocol):
+    """A function from a setting to a finding, with a card; keyword-only parameters are options."""
+
+    card: Card
+
+    def __call__(self, setting: AttackSetting, **options: Any) -> Finding:
+        """Play the game and say what was found."""
 
 
-def portable(game: Game) -> bytes | None:
-    """Give the game as bytes for another process; none where it cannot be read there."""
-    made = io.BytesIO()
-    try:
-        _Sent(made).dump(game)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return None
-    return made.getvalue()
+def shareable(error: str) -> str:
+    """Say of what kind an error is, and nothing that it quotes.
+
+    Examples
+    --------
+    >>> shareable("ValueError: cannot use 'Anna', 37")
+    'ValueError'
+    >>> shareable("maker.py ended with exit status 1; it said:;   Anna is 37")
+    'ended with exit status 1'
+    >>> shareable("Anna is 37")
+    'an error'
+    """
+    for pattern, kind in REASONS:
+        if found := pattern.match(error):
+            return found.expand(kind)
+    return OTHER
 
 
-class _Sent(pickle.Pickler):
-    """Refuses what is defined in the script that runs, or typed in: no other process has it."""
+def several(many: int, what: str) -> str:
+    """Count things in words.
 
-    def reducer_override(self, obj: Any) -> Any:
-        if getattr(obj, "__module__", None) == "__main__":
-            raise pickle.PicklingError(f"{obj!r} is defined in __main__")
-        return NotImplemented
-
-
-def _in_processes(
-    payload: bytes, tasks: Sequence[Task], many: int, limit: float, deadline: float | None
-) -> Answers[Answer]:
-    waiting = list(reversed(tasks))
-    latest = None if deadline is None else deadline + GRACE
-    if not waiting:
-        return
-    folder = TemporaryFolder()
-    workers = [Worker(payload, folder.path) for _ in range(many)]
-    try:
-        while True:
-            late = deadline is not None and time.monotonic() >= deadline
-            for worker in workers:
-                if worker.task is None and waiting and not late:
-                    worker.ask(waiting.pop(), latest)
-            busy = [worker for worker in workers if worker.task is not None]
-            if not busy:
-                return
-            for worker in Worker.wait(busy, limit):
-                task, numbers, error = worker.answer(limit)
-                yield Answer(task, numbers, error)
-    finally:
-        for worker in workers:
-            worker.stop()
-        folder.close()
-
-
-def _here(
-    game: Game, tasks: Sequence[Task], limit: float, deadline: float | None
-) -> Answers[Answer]:
-    for task in tasks:
-        left = math.inf if deadline is None else deadline - time.monotonic()
-        if left <= 0:
-            return
-        try:
-            with _alarm(min(limit, left + GRACE)):
-                numbers, error = game.answer(task)
-        except TimeoutError:
-            numbers, error = None, TOO_LONG.format(limit) if limit <= left + GRACE else NO_TIME
-        yield Answer(task, numbers, error)
-
-
-class _Late(BaseException):
-    """The time of a refit is over; no generator catches it by mistake."""
-
-
-@contextlib.contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    """Stop work in this thread after a while, where the system can."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(
-        signal, "setitimer"
-    ):
-        yield
-        return
-
-    def ring(number: int, frame: FrameType | None) -> None:
-        raise _Late
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    except _Late:
-        raise TimeoutError from None
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    Examples
+    --------
+    >>> several(1, "world"), several(1200, "world")
+    ('1 world', '1,200 worlds')
+    """
+    return f"1 {what}" if many == 1 else f"{many:,} {what}s"

@@ -1,26 +1,51 @@
 """attack.worlds: what was the last record? The strong attacker of Latner et al. (2025)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
 from understudy.attacks.candidates import Candidates, candidates
-from understudy.attacks.games import Floats
-from understudy.attacks.kept import FEWEST
-from understudy.attacks.likelihoods import knows_chances
-from understudy.attacks.records import vulnerable
-from understudy.attacks.setting import Setting
-from understudy.attacks.weighing import Weighed, by_likelihood, by_refits
-from understudy.errors import OptionError
-from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, described
+from understudy.attacks.posterior import (
+    EQUAL,
+    EVERY,
+    ChanceJob,
+    NearRows,
+    RefitCounts,
+    Released,
+    judge,
+    knows_chances,
+    normalised,
+)
+from understudy.attacks.records import place_of
+from understudy.attacks.refits import (
+    AttackSetting,
+    Floats,
+    Refit,
+    World,
+    several,
+    shareable,
+)
+from understudy.data.tables import Table
+from understudy.errors import DataError, OptionError
+from understudy.jobs.workers import Outcome
+from understudy.judging.findings import LEVEL, Card, Finding, Part, TableOfNumbers, described
 
 MOST_EXACT = 1000
 MOST_REFITTED = 64
 SHOWN = 40
 EVIDENCE = 3.0
 WAYS = ("auto", "likelihood", "counts", "nearness")
+FIRST_ROUNDS = 4
+CLEAR = 0.999
+STABLE = 0.03
+REDRAWS = 60
+MOST_CELLS = 4096
+RELEASE = "release"
+GIVEN_UP = 2
+FEWEST = 2
 
 CARD = Card(
     name="attack.worlds",
@@ -50,15 +75,118 @@ CARD = Card(
 )
 
 
+class _NoAnswerError(Exception):
+    """Why there is no finding."""
+
+
+@dataclass
+class WorldAnswers:
+    """Numbers by the place of their world and their seed; errors by the place of their world."""
+
+    worlds: Sequence[World]
+    numbers: dict[tuple[int, int], Floats] = field(default_factory=dict)
+    errors: dict[int, list[str]] = field(default_factory=dict)
+    release: Floats | None = None
+    release_error: str = ""
+
+    def take(self, answers: Iterable[Outcome]) -> int:
+        """Take answers as they come, and count them; those that the budget cut off are none."""
+        places = {world.name: place for place, world in enumerate(self.worlds)}
+        taken = 0
+        for answer in answers:
+            if answer.kind == "out of time":
+                continue
+            taken += 1
+            place = places.get(answer.task.world.name)
+            if place is None:
+                self.release, self.release_error = answer.value, answer.error
+            elif answer.value is None:
+                self.errors.setdefault(place, []).append(answer.error)
+            else:
+                self.numbers[place, answer.task.seed] = answer.value
+        return taken
+
+    @property
+    def tried(self) -> int:
+        """How many refits there were, those that failed included."""
+        return len(self.numbers) + sum(map(len, self.errors.values()))
+
+    @property
+    def places(self) -> list[int]:
+        """The worlds that have numbers."""
+        return sorted({place for place, _ in self.numbers})
+
+    @property
+    def fewest(self) -> int:
+        """The fewest refits of any of these."""
+        return min(Counter(place for place, _ in self.numbers).values(), default=0)
+
+    def alive(self) -> list[int]:
+        """Give the worlds that are worth another refit."""
+        given_up = {place for place, errors in self.errors.items() if len(errors) >= GIVEN_UP}
+        return sorted(set(range(len(self.worlds))) - given_up | set(self.places))
+
+    def counts(self, shape: tuple[int, int]) -> RefitCounts:
+        """Give the counts of the worlds that have any: of each candidate, of the shape given."""
+        keys, places = sorted(self.numbers), self.places
+        world = np.searchsorted(places, [place for place, _ in keys])
+        return RefitCounts(
+            np.array([self.numbers[key].reshape(shape)[places] for key in keys]), world
+        )
+
+    def failure(self, truth: int, generator: str) -> str:
+        """Say why there is no answer: no world but those that fail may be missing.
+
+        A world that was not reached cannot compete, and the real one would win for want of time.
+        The number of the real world stays unsaid: with the seed it tells the values.
+        """
+        fine = self.places
+        if truth in self.errors and truth not in fine:
+            return f"{generator} failed in the real world: {shareable(self.errors[truth][0])}"
+        if len(set(fine) | set(self.errors)) < len(self.worlds):
+            return "the budget ended before every world was refitted; give more (budget, refits)"
+        if len(fine) < FEWEST:
+            return f"{generator} failed in all worlds but one. {self.note()}"
+        return ""
+
+    def note(self) -> str:
+        """Say what failed, by the name of the world, and what was left out."""
+        dead = sorted(set(self.errors) - set(self.places))
+        some = sorted(set(self.errors) - set(dead))
+        said = []
+        if dead:
+            said.append(
+                f"{several(len(dead), 'world')} failed and left out ({self._told(dead)}): the "
+                f"posterior and the guess are among the other {len(self.places):,}."
+            )
+        if some:
+            many = sum(len(self.errors[place]) for place in some)
+            said.append(f"{several(many, 'further refit')} failed ({self._told(some)}).")
+        return " ".join(said)
+
+    def _told(self, places: Sequence[int]) -> str:
+        told = [f"{self.worlds[p].name}: {shareable(self.errors[p][0])}" for p in places[:3]]
+        return "; ".join(told) + ("; …" if len(places) > len(told) else "")
+
+
 @dataclass(frozen=True)
-class _Target:
-    record: int
-    how: str
+class Weighed:
+    """The chance of each candidate, and what it rests on.
+
+    ``posterior`` is that of the candidates at ``places``; the generator failed in other worlds.
+    """
+
+    posterior: Floats
+    places: list[int]
+    note: str
+    parts: tuple[Part, ...]
+    interval: tuple[float, float] | None = None
+    is_exact: bool = False
 
 
 @described(CARD)
 def worlds(
-    setting: Setting,
+    setting: AttackSetting,
     *,
     record: int | None = None,
     columns: Sequence[str] | str | None = None,
@@ -100,34 +228,163 @@ def worlds(
             hint="use by=auto; trees, independent and bootstrap can",
         )
     exact = exact and by in ("auto", "likelihood")
-    target = _target(setting, record)
+    place = place_of(setting, record)
     cap = most if most is not None else MOST_EXACT if exact else MOST_REFITTED
     stream = setting.stream(CARD.name, "candidates")
-    among = candidates(setting.train, target.record, columns, cap, alternatives, stream)
-    every = among.worlds(setting.train, target.record)
-    if exact:
-        weighed = by_likelihood(setting, every, among.truth, copies)
-    else:
-        weighed = by_refits(setting, every, among, target.record, copies, by, rounds)
-    if weighed.failed:
-        return CARD.failed(weighed.failed)
-    return _finding(setting, target, among, weighed)
+    among = candidates(setting.train, place, columns, cap, alternatives, stream)
+    every = among.worlds(setting.train, place)
+    try:
+        if exact:
+            weighed = _by_likelihood(setting, every, among.truth, copies)
+        else:
+            near, how = _near_rows(setting, among, place, by)
+            weighed = _by_refits(setting, every, among.truth, copies, rounds, near, how)
+    except _NoAnswerError as error:
+        return CARD.failed(str(error))
+    return _finding(place, among, weighed, is_named=record is not None)
 
 
-def _target(setting: Setting, record: int | None) -> _Target:
-    if record is None:
-        setting.progress("choosing the record", 0, 1)
-        place = int(vulnerable(setting.train, 1)[0])
-        return _Target(place, "The record that stands most apart from all others was attacked.")
-    if not 1 <= record <= setting.train.height:
-        raise OptionError(
-            f"record = {record}: there is no such row",
-            hint=f"name a row from 1 to {setting.train.height:,}",
+def _by_likelihood(
+    setting: AttackSetting, worlds: Sequence[World], truth: int, copies: int
+) -> Weighed:
+    """Fit each world once; the chances of the released rows are exact."""
+    released, train = setting.release, setting.train
+    if not released:
+        setting.progress("making a release", 0, 1)
+        made = setting.generator(train, train.height, copies, _seed(setting))
+        released = tuple(Table.of(frame, train.schema) for frame in made)
+    base = Table(train.frame, train.schema)
+    job = ChanceJob(setting.generator, base, Released.of(released), released[0].height)
+    answers = WorldAnswers(worlds)
+    places = _truth_first(range(len(worlds)), truth)
+    answers.take(setting.refit(job, [Refit(worlds[place], 0) for place in places]))
+    if failure := answers.failure(truth, setting.generator.name):
+        raise _NoAnswerError(failure)
+    logs, impossible = np.array([answers.numbers[place, 0] for place in answers.places]).T
+    note = (
+        f"{several(len(released), 'table')} released; the chance of all their rows was computed "
+        f"exactly in {several(len(logs), 'world')}."
+    )
+    strange = int(impossible.min())
+    if strange:
+        note += (
+            f" {several(strange, 'row')} of the release cannot come from "
+            f"{setting.generator.name} in any world: was it made otherwise?"
         )
-    return _Target(record - 1, "A record named by the user was attacked.")
+    return Weighed(
+        normalised(logs),
+        answers.places,
+        f"{note} {answers.note()}".strip(),
+        _made(len(released), len(logs)),
+        is_exact=True,
+    )
 
 
-def _finding(setting: Setting, target: _Target, among: Candidates, weighed: Weighed) -> Finding:
+def _near_rows(
+    setting: AttackSetting, among: Candidates, record: int, by: str
+) -> tuple[NearRows, str]:
+    """Choose what is counted: equal rows where all values are categories, else near ones too."""
+    train = setting.train
+    known = Table(train.frame[np.delete(np.arange(train.height), record)], train.schema)
+    small = not any(train.schema[name].is_numeric for name in train.schema.modelled)
+    small &= len(train.modelled.unique()) <= MOST_CELLS
+    if by == "counts" and not small:
+        raise OptionError(
+            "counts need a small table of categories alone", hint="use by=auto or by=nearness"
+        )
+    if small and by != "nearness":
+        return NearRows.of(known, among.rows, EQUAL), "counts of equal rows, other worlds pooled"
+    return NearRows.of(known, among.rows, EVERY), "counts of rows near to each candidate"
+
+
+def _by_refits(
+    setting: AttackSetting,
+    worlds: Sequence[World],
+    truth: int,
+    copies: int,
+    rounds: int,
+    near: NearRows,
+    how: str,
+) -> Weighed:
+    """Refit worlds, twice as often at every look, until the answer is clear or time is up."""
+    name, copies = setting.generator.name, len(setting.release) or copies
+    heights = {table.height for table in setting.release} or {setting.train.height}
+    if len(heights) > 1:
+        raise DataError(
+            f"the released tables have different numbers of rows: {sorted(heights)}",
+            hint="attack those of one size together",
+        )
+    job = setting.job(near, rows=heights.pop(), copies=copies)
+    shape = (len(worlds), near.kinds)
+    seen = near(setting.release) if setting.release else None
+    seeds = setting.stream(CARD.name, "refits").integers(1, 2**31, rounds)
+    answers, before, is_short = WorldAnswers(worlds), None, False
+    done, stop, ended = 0, min(FIRST_ROUNDS, rounds), "as many as were allowed"
+    while done < rounds:
+        tasks = [
+            Refit(worlds[place], int(seed))
+            for seed in seeds[done:stop]
+            for place in _truth_first(answers.alive(), truth)
+        ]
+        if setting.refits is not None:
+            room = max(0, setting.refits - answers.tried)
+            is_short = room < len(tasks)
+            tasks = tasks[:room]
+        if seen is None:
+            tasks.insert(0, Refit(World(RELEASE), _seed(setting)))
+        total = answers.tried + len(tasks)
+        is_short |= answers.take(setting.refit(job, tasks, total)) < len(tasks)
+        seen = answers.release if seen is None else seen
+        if seen is None:
+            error = answers.release_error
+            raise _NoAnswerError(
+                f"{name} failed to make a release: {shareable(error)}"
+                if error
+                else "the budget ended before a release was made"
+            )
+        if failure := answers.failure(truth, name):
+            raise _NoAnswerError(failure)
+        places, stream = answers.places, setting.stream(CARD.name, "intervals")
+        judged = judge(answers.counts(shape), seen.reshape(shape)[places], stream, REDRAWS)
+        posterior = np.zeros(len(worlds))
+        posterior[places] = judged.posterior
+        if is_short:
+            ended = "until the budget was used up"
+            break
+        if before is not None:
+            moved = float(np.abs(posterior - before).sum()) / 2
+            if posterior.max() > CLEAR or moved < STABLE:
+                ended = "until the answer was clear"
+                break
+        before, done, stop = posterior, stop, min(2 * stop, rounds)
+    interval = None
+    if answers.fewest >= FEWEST:
+        redrawn = judged.redrawn[:, places.index(truth)]
+        low, high = np.quantile(redrawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        interval = float(low), float(high)
+    many = len(answers.numbers)
+    note = (
+        f"{several(copies, 'table')} released. Worlds were weighed by {how}, after "
+        f"{several(many, 'refit')} of {name}, {ended}. {answers.note()}"
+    )
+    mean = Part("mean posterior of the real world, over refits", judged.mean, 1 / len(places))
+    return Weighed(judged.posterior, places, note.strip(), (mean, *_made(copies, many)), interval)
+
+
+def _truth_first(places: Sequence[int] | range, truth: int) -> list[int]:
+    """Put the real world first: without it there is no answer when the time is short."""
+    return sorted(places, key=lambda place: (place != truth, place))
+
+
+def _seed(setting: AttackSetting) -> int:
+    return int(setting.stream(CARD.name, RELEASE).integers(1, 2**31))
+
+
+def _made(tables: int, refits: int) -> tuple[Part, Part]:
+    return Part("tables released", tables, unit=" "), Part("refits", refits, unit=" ")
+
+
+def _finding(place: int, among: Candidates, weighed: Weighed, *, is_named: bool) -> Finding:
     posterior, many = weighed.posterior, len(weighed.places)
     value, prior = float(posterior[weighed.places.index(among.truth)]), 1 / many
     rank = 1 + int((posterior > value).sum())
@@ -142,7 +399,12 @@ def _finding(setting: Setting, target: _Target, among: Candidates, weighed: Weig
     else:
         interval = min(interval[0], value), max(interval[1], value)
         ends = "The interval is for this release: it covers what the refits leave open."
-    note = f"{target.how} The candidates are {among.how}. {weighed.note} {ends}"
+    how = (
+        "A record named by the user was attacked."
+        if is_named
+        else "The record that stands most apart from all others was attacked."
+    )
+    note = f"{how} The candidates are {among.how}. {weighed.note} {ends}"
     return Finding(
         CARD.name,
         unit=CARD.unit,
@@ -161,7 +423,7 @@ def _finding(setting: Setting, target: _Target, among: Candidates, weighed: Weig
         ),
         tables={"histogram:posterior by rank": _ranked(posterior)},
         note=note,
-        register=_register(target.record, among, weighed),
+        register=_register(place, among, weighed),
     )
 
 

@@ -12,7 +12,7 @@ from understudy.cli import common
 def command(json_file: Path | None) -> None:
     """List the measures and attacks: what each number says and what it does not show."""
     from understudy.attacks import ATTACKS
-    from understudy.attacks.setting import Attack
+    from understudy.attacks.refits import AttackFunction
     from understudy.measures import MEASURES, Measure
     from understudy.workflows.assessment import cards
     from understudy.workflows.running import options_of
@@ -21,7 +21,7 @@ def command(json_file: Path | None) -> None:
     if json_file is not None:
         common.write_json({"version": 1, "measures": list(cards().values())}, json_file)
         return
-    every: list[Measure | Attack] = [*MEASURES.values(), *ATTACKS.values()]
+    every: list[Measure | AttackFunction] = [*MEASURES.values(), *ATTACKS.values()]
     for measure in every:
         card = measure.card
         click.secho(card.name, bold=True, nl=False)

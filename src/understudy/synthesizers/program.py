@@ -24,7 +24,6 @@ from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.model_file import State
 
 GUARD = Path(__file__).with_name("guard.py")
-STEP = 0.2  # seconds
 LAST_LINES = 5
 LAST_BYTES = 16_384
 LARGEST_SEED = 2**31
@@ -59,12 +58,12 @@ class ForeignMethod:
                 except subprocess.TimeoutExpired:
                     raise DataError(
                         f"{self.program} did not finish within {self.seconds:g} seconds and was "
-                        f"stopped{_last_lines(said)}",
+                        f"stopped{last_lines(said)}",
                         hint=f"allow more with {self.card.name}.seconds",
                     ) from None
         if status:
             raise DataError(
-                f"{self.program} ended with exit status {status}{_last_lines(said)}",
+                f"{self.program} ended with exit status {status}{last_lines(said)}",
                 hint="run it by hand on a small table",
             )
 
@@ -106,14 +105,7 @@ def guarded(words: Sequence[str], folder: Path, **more: Any) -> Iterator["subpro
             guard.stdin.close()
 
 
-def wait_for(process: "subprocess.Popen[bytes]") -> int:
-    """Wait until a process ends, in short steps: Ctrl-C is heard between them."""
-    while True:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.wait(STEP)
-
-
-def _last_lines(said: Path) -> str:
+def last_lines(said: Path) -> str:
     """Give the last words of a program, for a message."""
     with said.open("rb") as file:
         file.seek(max(said.stat().st_size - LAST_BYTES, 0))

@@ -9,12 +9,12 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
 from understudy.attacks import ATTACKS
-from understudy.attacks.refits import MOST_SECONDS
-from understudy.attacks.setting import BUDGET, Setting, unheard
+from understudy.attacks.refits import BUDGET, AttackSetting, unheard
 from understudy.data.memory import MemorySource
 from understudy.data.schema import near
 from understudy.data.tables import Table
 from understudy.errors import OptionError
+from understudy.jobs.runner import MOST_SECONDS
 from understudy.judging.comparison import Progress, silent
 from understudy.options import MOST, check_number
 from understudy.synthesizers.generators import generator as as_generator
@@ -91,7 +91,7 @@ def attack(
     made_by = as_generator(generator, like=train, version=version)
     if journal is not None:
         _ = made_by.identity  # before any work is done, and before it changes by being used
-    setting = Setting(
+    setting = AttackSetting(
         made_by,
         real,
         released,

@@ -1,12 +1,14 @@
-"""What a calibration says beside a finding: the smallest leak that the measure would notice."""
+"""A calibration as a document, and what it says beside findings: the smallest leak noticed."""
 
 import dataclasses
 import inspect
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from understudy.data.tables import write_text
 from understudy.documents import check_form, read_json
 from understudy.errors import DataError, OptionError
 from understudy.judging.comparison import Comparison
@@ -43,6 +45,38 @@ FOUND: dict[str, Any] = {
     "why?": TEXT,
     "false_alarms?": ({}, None),
 }
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Measures by name, and where the figures come from; everything shown is from ``to_dict()``."""
+
+    measures: Mapping[str, Mapping[str, Any]]
+    provenance: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, without rows and without paths."""
+        return {
+            "understudy_calibration": VERSION,
+            "measures": {name: dict(found) for name, found in self.measures.items()},
+            "provenance": dict(self.provenance),
+        }
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Give the calibration as JSON, and write it to a file if a path is given."""
+        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        if path is not None:
+            write_text(text + "\n", Path(path))
+        return text
+
+    def to_html(self, path: str | Path | None = None, *, title: str = "Calibration") -> str:
+        """Give the power curves as one HTML page, and write it to a file if a path is given."""
+        from understudy.report import calibration
+
+        text = calibration.page(self.to_dict(), title=title)
+        if path is not None:
+            write_text(text, Path(path))
+        return text
 
 
 def read_calibration(given: Any) -> dict[str, Any]:

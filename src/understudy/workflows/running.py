@@ -9,7 +9,7 @@ from typing import Any
 
 from understudy.data.schema import near
 from understudy.errors import OptionError, UnderstudyError, interruption
-from understudy.jobs.threads import one_thread
+from understudy.jobs.workers import one_thread
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Finding, Part, Shown, average
 from understudy.measures import MEASURES, Measure

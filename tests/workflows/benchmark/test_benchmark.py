@@ -15,8 +15,12 @@ import process
 import understudy as us
 from people import people
 from understudy.data.tables import Table
+from understudy.jobs import workers
+from understudy.jobs.locks import locked
+from understudy.jobs.workers import Outcome
 from understudy.report.benchmark import show
 from understudy.workflows import benchmark as home
+from understudy.workflows.benchmark.cell import CellTask
 
 SPARE = ("-o", "fidelity.detection.iterations=5")
 QUICK = {"fidelity.detection": {"iterations": 5}, "utility.classification": {"iterations": 5}}
@@ -38,13 +42,14 @@ def understudy(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str
 @pytest.fixture(scope="module")
 def result() -> us.Benchmark:
     """One method that works and one that fails, on a pair of tables and their swap."""
-    run = home._run
 
-    def spoilt(cell, folder):
-        return run({**cell, "options": {"p": 7.0}} if cell["method"] == "flip" else cell, folder)
+    def spoilt(cell, *more):
+        return CellTask(
+            {**cell, "options": {"p": 7.0}} if cell["method"] == "flip" else cell, *more
+        )
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(home, "_run", spoilt)
+        patch.setattr(home, "CellTask", spoilt)
         return us.benchmark(
             people(90, 1),
             holdout=people(80, 2),
@@ -205,7 +210,13 @@ def test_a_spoilt_key_is_an_error(key, tmp_path):
 
 def test_an_edited_program_is_tried_again(tmp_path, monkeypatch):
     ran = []
-    monkeypatch.setattr(home, "_run", lambda cell, folder: ran.append(cell) or FINISHED)
+
+    def finished(job, tasks, **more):
+        for task in tasks:
+            ran.append(task)
+            yield Outcome(task, FINISHED)
+
+    monkeypatch.setattr(home, "run", finished)
     program = tmp_path / "maker.py"
 
     def tried(text, **more):
@@ -231,12 +242,21 @@ def test_an_edited_program_is_tried_again(tmp_path, monkeypatch):
     us.benchmark(people(60, 1), methods=["command"], splits=1, options=unknown)  # nothing is kept
 
 
-def test_a_process_that_dies_is_a_failure(tmp_path, monkeypatch):
-    monkeypatch.setattr(home.sys, "executable", "false")
-    assert home._run({}, tmp_path) == {
-        "status": "failed",
-        "reason": "the process ended with status 1: it left no message",
-    }
+def test_a_process_that_dies_is_a_failure(monkeypatch):
+    monkeypatch.setattr(workers, "MAIN", "sys.exit('it hurts')")
+    (cell,) = us.benchmark(people(60, 1), methods=["bootstrap"], splits=1).cells
+    assert cell["status"] == "failed"
+    assert cell["reason"] == "its process was lost (exit status 1): it hurts"
+
+
+def test_one_run_at_a_time_keeps_cells_in_a_folder(tmp_path):
+    with (
+        locked(tmp_path / "key", hint="wait"),
+        pytest.raises(us.UnderstudyError, match="another run is at work on it") as caught,
+    ):
+        us.benchmark(people(60, 1), methods=["bootstrap"], splits=1, out=tmp_path)
+    assert "name another folder" in caught.value.hint
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Planted leaks are what they say; a calibration gives what each measure would notice."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -12,12 +11,12 @@ from people import people
 from understudy.data.schema import Column, Schema
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
+from understudy.jobs.workers import TimeLimits
 from understudy.report.noticing import beside, smallest
-from understudy.workflows.calibrate import calibrate, playing
-from understudy.workflows.calibrate.cell import Bench, Cell
-from understudy.workflows.calibrate.planting import Ground, noisy, plant
-from understudy.workflows.calibrate.result import summary
-from understudy.workflows.calibrate.schedule import NULL, Schedule, grid, hopeless
+from understudy.workflows import calibrate as home
+from understudy.workflows.calibrate import calibrate
+from understudy.workflows.calibrate.planting import Bench, Cell, Ground, noisy, plant
+from understudy.workflows.calibrate.schedule import NULL, Schedule, grid, hopeless, summary
 from understudy.workflows.calibrated import read_calibration
 
 FAST = ("privacy.identical_matches", "privacy.closest_record")
@@ -130,12 +129,13 @@ def test_the_sizes():
 def test_a_cell_gives_alarms_and_reasons(ground):
     bench = Bench(ground)
     names = (*FAST, "privacy.replicated_uniques")
-    numbers, said = bench.answer(Cell("copies", 30, 1, names))
+    seen = bench.do(Cell("copies", 30, 1, names))
+    numbers = seen.numbers
     assert numbers[:2, 0].tolist() == [1.0, 1.0]
     assert np.isnan(numbers[2, 0])
     assert (numbers[:, 1] >= 0).all()
-    assert json.loads(said)["privacy.replicated_uniques"][0] == "not_applicable"
-    numbers, _ = bench.answer(Cell("copies", 0, 1, ("privacy.identical_matches",)))
+    assert seen.notes["privacy.replicated_uniques"][0] == "not_applicable"
+    numbers = bench.do(Cell("copies", 0, 1, ("privacy.identical_matches",))).numbers
     assert numbers[0, 0] == 0.0
 
 
@@ -242,41 +242,13 @@ def test_what_is_said_beside_a_finding():
     )
 
 
-def test_how_long_a_run_may_take_is_settled_when_it_begins(monkeypatch):
-    clock, limits = [0.0], []
-
-    class Slow:
-        def __init__(self, payload):
-            self.task = None
-
-        def ask(self, cell):
-            self.task, self.since = cell, clock[0]
-
-        @staticmethod
-        def wait(workers, limit):
-            clock[0] = 400.0  # a quarter of a minute before the budget is spent, others are ready
-            return workers[:1]
-
-        def answer(self, limit):
-            limits.append((self.since, limit))
-            cell, self.task = self.task, None
-            return cell, np.array([[0.0, 0.1]] * len(cell.measures)), "{}"
-
-        def stop(self):
-            pass
-
-    class Two(Schedule):
-        left = 3
-
-        def next(self, *, late=False):
-            self.left -= 1
-            return super().next() if self.left >= 0 else None
-
-    monkeypatch.setattr(playing, "Worker", Slow)
-    monkeypatch.setattr(playing, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    quiet = {"start": 0.0, "budget": 415.0, "workers": 2, "progress": lambda *_: None}
-    playing.play("a bench", Two(["m"], 1000, 0), **quiet)
-    assert sorted(limits) == [(0.0, 300.0), (0.0, 300.0), (400.0, 75.0)]
+@pytest.mark.parametrize(("began", "seconds"), [(0.0, 300.0), (400.0, 140.0), (500.0, 60.0)])
+def test_how_long_a_run_may_take_is_settled_when_it_begins(began, seconds):
+    """Also one that begins when the budget is spent, since nothing could be said without it."""
+    limits = TimeLimits(home.LONGEST, 480.0, home.GRACE)
+    end, late = limits.end("a run", began)
+    assert end - began == seconds
+    assert late.kind == ("too long" if seconds == home.LONGEST else "out of time")
 
 
 def test_a_measure_that_never_works_is_left_out():

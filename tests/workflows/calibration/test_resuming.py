@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 from people import people
-from understudy.attacks.journal import Journal
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs import fingerprint as fingerprints
-from understudy.workflows.calibrate import calibrate, playing
-from understudy.workflows.calibrate.cell import Bench, Cell
-from understudy.workflows.calibrate.planting import Ground
-from understudy.workflows.calibrate.result import summary
-from understudy.workflows.calibrate.resuming import go_on
-from understudy.workflows.calibrate.schedule import Schedule
+from understudy.jobs import runner
+from understudy.jobs.journal import Journal
+from understudy.jobs.workers import Outcome
+from understudy.workflows.calibrate import calibrate, play
+from understudy.workflows.calibrate.planting import Bench, Cell, Ground, Seen
+from understudy.workflows.calibrate.schedule import Schedule, seen_entry, summary
 
 NAME = "privacy.identical_matches"
 COSTS = {"cheap": 0.2, "dear": 3.0, "broken": 0.5, "fickle": 1.0}
@@ -33,50 +32,51 @@ def clock(monkeypatch):
     now = SimpleNamespace(seconds=0.0, most=10**9, asked=[])
 
     class Known:
-        def __init__(self, payload):
-            self.task = None
+        end, process, task = float("inf"), None, None
+
+        def __init__(self, payload, folder, inbox, limits, *, alone):
+            self.inbox = inbox
 
         def ask(self, cell):
             if len(now.asked) >= now.most:
                 raise Stopped
             now.asked.append(cell)
-            self.task, self.since = cell, now.seconds
+            self.task = cell
+            self.inbox.put((self, None, b""))
 
-        @staticmethod
-        def wait(workers, limit):
-            return workers
-
-        def answer(self, limit):
+        def hear(self, received):
             cell, self.task = self.task, None
             now.seconds += sum(COSTS[name] for name in cell.measures)
             rng = np.random.default_rng(cell.seed)
-            numbers, said = [], {}
+            numbers, notes = [], {}
             for name in cell.measures:
                 none = name == "broken" or (name == "fickle" and rng.random() < 0.3)
                 alarm = rng.random() < (cell.count / 100 if cell.count else 0.05)
                 numbers.append([np.nan if none else float(alarm), COSTS[name]])
                 if none:
-                    said[name] = ["failed", f"{name} at {cell.seed}"]
-            return cell, np.array(numbers), json.dumps(said)
+                    notes[name] = ["failed", f"{name} at {cell.seed}"]
+            return Outcome(cell, Seen(cell, np.array(numbers), notes))
 
         def stop(self):
             pass
 
-    monkeypatch.setattr(playing, "Worker", Known)
-    monkeypatch.setattr(playing, "time", SimpleNamespace(monotonic=lambda: now.seconds))
+    monkeypatch.setattr(runner, "Worker", Known)
+    monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: now.seconds))
     return now
+
+
+def opened(path, schedule, name="the same"):
+    return Journal.open(path, name, "calibration", read=schedule.read, write=seen_entry)
 
 
 def played(path, clock, most=10**9):
     """Play until killed or done, as calibrate() does; give the schedule."""
     schedule = Schedule(COSTS, 1000, 7)
-    journal = Journal.open(path, "the same", "calibration")
+    journal = opened(path, schedule)
+    schedule.go_on(journal)
     clock.asked, clock.most, clock.seconds = [], most, 5000.0  # the clock is another one
-    start = clock.seconds - go_on(schedule, journal)
-    playing.play(
-        "a bench", schedule, start=start, budget=600, workers=1, progress=lambda *_: None,
-        journal=journal,
-    )  # fmt: skip
+    start = clock.seconds - journal.spent
+    play("a bench", schedule, start, 600, 1, lambda *_: None, journal)
     return schedule
 
 
@@ -107,18 +107,20 @@ def test_a_stopped_calibration_ends_as_one_that_was_not(clock, tmp_path):
 def test_a_run_that_was_lost_is_tried_again(clock, tmp_path):
     whole = Schedule(COSTS, 1000, 7)
     cell = whole.next()
-    journal = Journal.open(tmp_path / "journal", "the same", "calibration")
-    playing.write_down(journal, cell, None, "its process was lost", 3.0)
+    journal = opened(tmp_path / "journal", whole)
+    journal.add(cell.key, None, "its process was lost", 3.0)
     journal.close()
     again = Schedule(COSTS, 1000, 7)
-    assert go_on(again, Journal.open(tmp_path / "journal", "the same", "calibration")) == 0
+    journal = opened(tmp_path / "journal", again)
+    again.go_on(journal)
+    assert journal.spent == 0
     assert again.next() == cell
 
 
 ENTRY = {
     "task": "copies 3 #5", "numbers": [[1.0, 0.2], [None, 0.1]], "error": "", "kind": "copies",
     "count": 3, "seed": 5, "measures": ["cheap", "broken"],
-    "said": '{"broken": ["failed", "no"]}', "spent": 3.5,
+    "notes": {"broken": ["failed", "no"]}, "spent": 3.5,
 }  # fmt: skip
 
 
@@ -131,22 +133,24 @@ ENTRY = {
         {"measures": ["cheap", "cheap"]}, {"numbers": [1.0, 0.2]}, {"numbers": [[1.0], [0.2]]},
         {"numbers": [[2.0, 0.2], [0.0, 0.1]]}, {"numbers": [[1.0, -1.0], [0.0, 0.1]]},
         {"numbers": [[1.0, None], [0.0, 0.1]]}, {"numbers": [[1.0, "inf"], [0.0, 0.1]]},
-        {"said": "no JSON"}, {"said": "[]"}, {"said": None}, {"said": '{"broken": 3}'},
-        {"said": '{"unknown": ["failed", "no"]}'}, {"said": '{"broken": ["failed", 3]}'},
+        {"notes": "no notes"}, {"notes": []}, {"notes": None}, {"notes": {"broken": 3}},
+        {"notes": {"unknown": ["failed", "no"]}}, {"notes": {"broken": ["failed", 3]}},
+        {"notes": {"broken": ["failed"]}},
         {"spent": None}, {"spent": "3"}, {"spent": -3.0}, {"task": "copies 3 #6"},
     ],
 )  # fmt: skip
 def test_an_entry_of_another_form_is_an_error_that_names_its_line(changed, tmp_path):
-    journal = Journal.open(tmp_path / "journal", "own", "calibration")
-    journal.close()
+    schedule = Schedule(COSTS, 1000, 7)
+    opened(tmp_path / "journal", schedule).close()
     head = (tmp_path / "journal").read_text()
     (tmp_path / "journal").write_text(head + "\n" + json.dumps(ENTRY))
-    good = Journal.open(tmp_path / "journal", "own", "calibration")
-    assert go_on(Schedule(COSTS, 1000, 7), good) == 3.5
+    good = opened(tmp_path / "journal", schedule)
+    schedule.go_on(good)
+    assert good.spent == 3.5
     good.close()
     (tmp_path / "journal").write_text(head + "\n" + json.dumps({**ENTRY, **changed}))
     with pytest.raises(DataError, match="line 3 "):
-        go_on(Schedule(COSTS, 1000, 7), Journal.open(tmp_path / "journal", "own", "calibration"))
+        opened(tmp_path / "journal", schedule)
 
 
 def test_from_end_to_end_only_the_same_calibration_goes_on(tmp_path, monkeypatch):
@@ -160,7 +164,7 @@ def test_from_end_to_end_only_the_same_calibration_goes_on(tmp_path, monkeypatch
     bench = Bench(Ground(modelled.modelled, modelled.schema), ("age",))
     for entry in entries[:10]:  # what stands there is what the run gives
         cell = Cell(entry["kind"], entry["count"], entry["seed"], tuple(entry["measures"]))
-        assert bench.look(cell)[0][:, 0].tolist() == [alarm for alarm, _ in entry["numbers"]]
+        assert bench.do(cell).numbers[:, 0].tolist() == [alarm for alarm, _ in entry["numbers"]]
     text = journal.read_text()
     again = calibrate(table, **given, budget=0.5, journal=journal)
     assert journal.read_text() == text
@@ -199,5 +203,5 @@ def test_what_is_no_journal(tmp_path):
         Journal.open(tmp_path / "nowhere" / "journal", "a")
     (tmp_path / "empty").touch()  # killed before the first line
     Journal.open(tmp_path / "empty", "a").add("one", np.array([0.1, np.nan]))
-    known = Journal.open(tmp_path / "empty", "a").found("one")
+    known = Journal.open(tmp_path / "empty", "a").known["one"]
     assert np.array_equal(known, [0.1, np.nan], equal_nan=True)

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.jobs.threads import one_thread
+from understudy.jobs.workers import one_thread
 from understudy.judging.comparison import Progress, silent
 from understudy.measures.privacy.coding import Known
 from understudy.measures.privacy.guesses import SensitiveColumn

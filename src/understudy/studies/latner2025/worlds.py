@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 
 from understudy.attacks.candidates import Candidates, candidates
-from understudy.attacks.likelihoods import IMPOSSIBLE, cell_chances
-from understudy.attacks.posterior import normalised
+from understudy.attacks.posterior import IMPOSSIBLE, cell_chances, normalised
 from understudy.attacks.records import vulnerable
 from understudy.data.tables import Table
 from understudy.errors import DataError

@@ -1,34 +1,33 @@
-"""Split, synthesize, assess, over methods and splits."""
+"""Split, synthesize, assess, over methods and splits; mean and spread by method."""
 
-import hashlib
-import hmac
 import json
+import math
 import os
 import re
 import secrets
-import sys
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from subprocess import DEVNULL
 from typing import Any
 
 import polars as pl
 
 from understudy._version import __version__
-from understudy.data.memory import MemorySource
 from understudy.data.schema import dumps, near
 from understudy.data.tables import Table, split, write_text
-from understudy.documents import read_json, read_text
+from understudy.documents import check_form, read_json, read_text
 from understudy.errors import DataError, OptionError
-from understudy.jobs.temporary import TemporaryFolder
+from understudy.jobs.fingerprint import fingerprint
+from understudy.jobs.locks import locked
+from understudy.jobs.runner import run
 from understudy.judging.comparison import Progress, silent, stream
 from understudy.measures import MEASURES
 from understudy.options import MOST_REPLICATES, MOST_ROWS, check_number
 from understudy.synthesizers import SYNTHESIZERS, synthesizer
 from understudy.synthesizers.generators import method_identity
-from understudy.synthesizers.program import guarded, wait_for
-from understudy.workflows.benchmark.result import Benchmark, is_whole
+from understudy.workflows.benchmark.cell import CellJob, CellTask
 from understudy.workflows.running import check_options
 
 __all__ = ["MEASURED", "Benchmark", "benchmark"]
@@ -46,7 +45,161 @@ MEASURED = (
     "privacy.closest_record",
 )
 FEWEST_ROWS = 40
-HERE = str(Path(__file__).parents[3])
+HINT = "wait until it has ended, or name another folder (--out)"
+VERSION = 1
+PHASES = ("fit", "sample")
+COSTS = ("cpu_seconds", "wall_seconds", "peak_mib")
+Cell = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Cells (one method on one split each) and where they come from."""
+
+    cells: tuple[Cell, ...]
+    provenance: Mapping[str, Any]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods tried."""
+        return tuple(dict.fromkeys(cell["method"] for cell in self.cells))
+
+    @property
+    def all_failed(self) -> bool:
+        """Whether no cell worked."""
+        return all(cell["status"] != "ok" for cell in self.cells)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: the summary by method, the references, all cells."""
+        return {
+            "version": VERSION,
+            "methods": [self._summary(method) for method in self.methods],
+            "references": _by_measure(self._one_a_split(), "reference"),
+            "cells": [{k: v for k, v in cell.items() if k != "key"} for cell in self.cells],
+            "provenance": dict(self.provenance),
+        }
+
+    def frame(self) -> pl.DataFrame:
+        """Give one row for each method, split and measure."""
+        rows = []
+        for cell in self.cells:
+            head = {"method": cell["method"], "split": cell["split"]}
+            if cell["status"] != "ok":
+                rows.append({**head, "status": cell["status"], "note": cell["reason"]})
+            for name, found in cell.get("findings", {}).items():
+                low, high = found["interval"] or (None, None)
+                row = {k: found[k] for k in ("status", "value", "reference", "flagged", "note")}
+                rows.append({**head, "measure": name, **row, "low": low, "high": high})
+            for phase in PHASES:
+                for cost, number in cell.get(phase, {}).items():
+                    name = f"{phase}.{cost}"
+                    rows.append({**head, "measure": name, "status": "ok", "value": number})
+        return pl.DataFrame(rows, schema=COLUMNS)
+
+    def _one_a_split(self) -> list[Cell]:
+        """Give one finished cell of each split: the reference is the same for all its methods."""
+        return list({c["split"]: c for c in reversed(self.cells) if c["status"] == "ok"}.values())
+
+    def _summary(self, method: str) -> dict[str, Any]:
+        own = [cell for cell in self.cells if cell["method"] == method]
+        good = [cell for cell in own if cell["status"] == "ok"]
+        return {
+            "method": method,
+            "options": dict(own[0]["options"]),
+            "splits": len(good),
+            "failed": len(own) - len(good),
+            "reasons": list(dict.fromkeys(c["reason"] for c in own if c["status"] != "ok")),
+            "measures": _by_measure(good, "value"),
+            "notes": _troubles(good),
+            **{
+                phase: {cost: mean_and_sd(c[phase][cost] for c in good) for cost in COSTS}
+                for phase in PHASES
+            },
+        }
+
+
+COLUMNS = {
+    "method": pl.String,
+    "split": pl.Int64,
+    "measure": pl.String,
+    "status": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "reference": pl.Float64,
+    "flagged": pl.Boolean,
+    "note": pl.String,
+}
+
+
+NUMBER = (float, None)
+FINISHED = {
+    "findings": {
+        str: {
+            **dict.fromkeys(("status", "better", "unit", "note"), str),
+            **dict.fromkeys(("value", "reference"), NUMBER),
+            "interval": ([NUMBER], None),
+            "flagged": (bool, None),
+        }
+    },
+    "warnings": [str],
+    "sizes": dict.fromkeys(("train", "synthetic", "control"), int),
+    **dict.fromkeys(PHASES, dict.fromkeys(COSTS, NUMBER)),
+}
+
+
+def is_whole(cell: Cell) -> bool:
+    """Whether a document is a finished cell, with all that is made of it."""
+    try:
+        check_form(cell, FINISHED)
+    except ValueError:
+        return False
+    ends = [finding["interval"] for finding in cell["findings"].values()]
+    return cell.get("status") == "ok" and all(pair is None or len(pair) == 2 for pair in ends)
+
+
+def mean_and_sd(values: Iterable[float | None]) -> dict[str, Any]:
+    """Give mean, standard deviation over splits, and how many there were.
+
+    Examples
+    --------
+    >>> mean_and_sd([1.0, 3.0, None])
+    {'mean': 2.0, 'sd': 1.414..., 'splits': 2}
+    """
+    known = [value for value in values if value is not None]
+    return {
+        "mean": statistics.fmean(known) if known else None,
+        "sd": statistics.stdev(known) if len(known) > 1 else None,
+        "splits": len(known),
+    }
+
+
+def _by_measure(cells: Sequence[Cell], field: str) -> dict[str, dict[str, Any]]:
+    """Sum up one field of each measure; what was not measured is not part of it."""
+    found = [(name, f) for cell in cells for name, f in cell.get("findings", {}).items()]
+    made = {}
+    for name in dict.fromkeys(name for name, _ in found):
+        own = [f for measure, f in found if measure == name]
+        made[name] = {
+            **mean_and_sd(f[field] for f in own if f["status"] == "ok"),
+            "unit": own[0]["unit"],
+            "better": own[0]["better"],
+        }
+        if field == "value":
+            made[name]["flagged"] = sum(bool(f["flagged"]) for f in own)
+    return made
+
+
+def _troubles(cells: Sequence[Cell]) -> list[str]:
+    """Say which measures did not work on some split, and why."""
+    reasons = {
+        f"{name}: {f['note']}": None
+        for cell in cells
+        for name, f in cell["findings"].items()
+        if f["status"] != "ok"
+    }
+    warnings = {warning: None for cell in cells for warning in cell.get("warnings", [])}
+    return [*reasons, *warnings]
 
 
 @dataclass(frozen=True)
@@ -75,9 +228,8 @@ class _Plan:
             "measures": self.measures(),
             "measure_options": {n: dict(o) for n, o in self.options.items() if n in MEASURES},
         }
-        known = [cell, self.digest, self.identities.get(method)]
-        text = json.dumps(known, sort_keys=True, default=str)
-        return {**cell, "key": hashlib.sha256(text.encode()).hexdigest()}
+        text = json.dumps(cell, sort_keys=True)
+        return {**cell, "key": fingerprint(text, self.digest, self.identities.get(method))}
 
     def measures(self) -> list[str]:
         """Name what is measured: a number is predicted by regression, and none without a target."""
@@ -155,9 +307,12 @@ def benchmark(
     folder = None if out is None else Path(out)
     # where cells are kept, a method or a program that was changed is another
     own = {n: method_identity(n, (options or {}).get(n, {})) for n in names if folder is not None}
-    digest = _digest(real, control, _key(folder))
-    plan = _Plan(real, control, options or {}, target, rows, seed, digest, own)
-    done = list(_cells(plan, names, splits, folder, progress))
+    with _alone(folder):
+        rows_known = [table.modelled for table in (real, control) if table is not None]
+        # by a key: a bare hash would confirm a guessed table
+        digest = fingerprint(_key(folder), dumps(real.schema), rows_known)
+        plan = _Plan(real, control, options or {}, target, rows, seed, digest, own)
+        done = _cells(plan, names, splits, folder, progress)
     progress("done", len(done), len(done))
     provenance = {
         "understudy": __version__,
@@ -206,12 +361,18 @@ def _checked(
     return names
 
 
-def _digest(real: Table, control: Table | None, key: bytes) -> str:
-    """Tell the tables apart by a keyed hash: a bare one would confirm a guessed table."""
-    tables = [real] if control is None else [real, control]
-    contents = [MemorySource(table).digest(key) for table in tables]
-    text = "\n".join([*contents, dumps(real.schema)])
-    return hmac.new(key, text.encode(), "sha256").hexdigest()
+@contextmanager
+def _alone(folder: Path | None) -> Iterator[None]:
+    """Keep other runs off a folder of results."""
+    with ExitStack() as stack:
+        if folder is not None and folder.is_dir():
+            try:
+                stack.enter_context(locked(folder / KEY_FILE, hint=HINT))
+            except OSError as error:
+                raise DataError(
+                    f"{folder}: cannot be written: {error.strerror}", hint="name another folder"
+                ) from error
+        yield
 
 
 def _key(folder: Path | None) -> bytes:
@@ -230,34 +391,31 @@ def _key(folder: Path | None) -> bytes:
 
 def _cells(
     plan: _Plan, names: Sequence[str], splits: int, folder: Path | None, progress: Progress
-) -> Iterator[Mapping[str, Any]]:
+) -> list[Cell]:
     """Do the cells one after the other, split by split; skip those done before."""
-    total = splits * len(names)
-    with TemporaryFolder() as temporary:
-        for number in range(1, splits + 1):
-            written: Path | None = None
-            for place, name in enumerate(names):
-                cell = plan.cell(name, number)
-                progress(
-                    f"{name}, split {number} of {splits}", (number - 1) * len(names) + place, total
-                )
-                kept = _kept(folder, cell)
-                if kept is not None:
-                    yield kept
-                    continue
-                if written is None:
-                    written = _write_halves(plan, number, cell["seed"], temporary)
-                result = {**cell, **_run(cell, written)}
-                if folder is not None:
-                    write_text(json.dumps(result, indent=1) + "\n", _place(folder, cell))
-                yield result
+    cells = [plan.cell(name, number) for number in range(1, splits + 1) for name in names]
+    done: dict[str, Cell] = {}
 
+    def waiting() -> Iterator[CellTask]:
+        halves, of = None, 0
+        for place, cell in enumerate(cells):
+            number = cell["split"]
+            progress(f"{cell['method']}, split {number} of {splits}", place, len(cells))
+            kept = _kept(folder, cell)
+            if kept is not None:
+                done[cell["key"]] = kept
+                continue
+            if halves is None or of != number:
+                halves, of = plan.halves(number, cell["seed"]), number
+            yield CellTask(cell, *halves, plan.real.schema)
 
-def _write_halves(plan: _Plan, number: int, seed: int, folder: Path) -> Path:
-    for name, part in zip(("train", "control"), plan.halves(number, seed), strict=True):
-        part.write_ipc(folder / f"{name}.arrow")
-    (folder / "schema.toml").write_text(dumps(plan.real.schema), encoding="utf-8")
-    return folder
+    for outcome in run(CellJob(), waiting(), workers=1, limit=math.inf, alone=True):
+        cell = outcome.task.cell
+        result = {**cell, **(outcome.value or {"status": "failed", "reason": outcome.error})}
+        if folder is not None:
+            write_text(json.dumps(result, indent=1) + "\n", _place(folder, cell))
+        done[cell["key"]] = result
+    return [done[cell["key"]] for cell in cells]
 
 
 def _place(folder: Path, cell: Mapping[str, Any]) -> Path:
@@ -274,28 +432,3 @@ def _kept(folder: Path | None, cell: Mapping[str, Any]) -> Mapping[str, Any] | N
         return None
     same = isinstance(kept, dict) and kept.get("key") == cell["key"] and is_whole(kept)
     return {**kept, **cell} if same else None
-
-
-def _run(cell: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Run a cell in a process of its own; if that dies, say how."""
-    answer = folder / "answer.json"
-    answer.unlink(missing_ok=True)
-    (folder / "cell.json").write_text(json.dumps(cell), encoding="utf-8")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([HERE, *filter(None, sys.path)]),
-        # what a method writes goes with the folder, however the run ends
-        **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder)),
-    }
-    words = [sys.executable, "-P", "-m", "understudy.workflows.benchmark.cell", str(folder)]
-    with (folder / "said").open("w+b") as said:
-        with guarded(words, folder, stdout=DEVNULL, stderr=said, env=environment) as cell_process:
-            status = wait_for(cell_process)
-        if answer.is_file():
-            made: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
-            return made
-        said.seek(0)
-        lines = said.read().decode("utf-8", errors="replace").strip().splitlines()
-    last = (lines or ["it left no message"])[-1]
-    how = f"signal {status - 128}" if status > 128 else f"status {status}"
-    return {"status": "failed", "reason": f"the process ended with {how}: {last}"}

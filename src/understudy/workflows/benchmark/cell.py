@@ -1,18 +1,17 @@
-"""One cell of a benchmark, run as a process: fit, sample, assess, and count what it takes."""
+"""One cell of a benchmark, a process of its own: fit, sample, assess, and count what it takes."""
 
 import json
 import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import polars as pl
 
-from understudy.data.schema import Schema, read
-from understudy.data.tables import whole_file
-from understudy.errors import UnderstudyError
+from understudy.data.schema import Schema
 from understudy.synthesizers import SYNTHESIZERS, Synthesizer, abilities_of, synthesizer
 from understudy.workflows.assess import assess
 
@@ -21,49 +20,50 @@ KEPT = ("status", "value", "interval", "reference", "flagged", "better", "unit",
 T = TypeVar("T")
 
 
-def main(folder: Path) -> None:
-    """Run the cell that the folder describes, and leave the answer there."""
-    cell = json.loads((folder / "cell.json").read_text(encoding="utf-8"))
-    try:
-        answer = run(cell, folder)
-    except UnderstudyError as error:
-        answer = {"status": "failed", "reason": str(error).replace("\n", "; ")}
-    except Exception as error:
-        answer = {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
-    with whole_file(folder / "answer.json") as file:
-        file.write_text(json.dumps(answer, allow_nan=False), encoding="utf-8")
+@dataclass(frozen=True)
+class CellTask:
+    """A cell, as plain values, and the rows to fit and to compare with."""
+
+    cell: dict[str, Any]
+    train: pl.DataFrame
+    control: pl.DataFrame
+    schema: Schema
 
 
-def run(cell: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Fit, sample and assess."""
-    train, control = (pl.read_ipc(folder / f"{n}.arrow") for n in ("train", "control"))
-    schema = read(folder / "schema.toml")
-    warm_up(cell, train, schema)
-    made = _synthesizer(cell)
-    _, fit = spent(lambda: made.fit(train, schema=schema))
-    rows = cell["rows"] or control.height
-    synthetic, sample = spent(lambda: made.sample(rows))
-    if _is_foreign(cell):
-        fit["peak_mib"] = sample["peak_mib"] = peak_of_programs()
-    result = assess(
-        train,
-        synthetic,
-        holdout=control,
-        target=cell["target"],
-        measures=cell["measures"],
-        options=cell["measure_options"],
-        schema=schema,
-        seed=cell["seed"],
-    )
-    findings = [finding.to_dict() for finding in result]
-    return {
-        "status": "ok",
-        "sizes": {"train": train.height, "synthetic": rows, "control": control.height},
-        "findings": {f["measure"]: {name: f[name] for name in KEPT} for f in findings},
-        "warnings": list(result.provenance["warnings"]),
-        "fit": fit,
-        "sample": sample,
-    }
+class CellJob:
+    """The job of a benchmark."""
+
+    def do(self, task: CellTask) -> dict[str, Any]:
+        """Fit, sample and assess."""
+        cell, train, control = task.cell, task.train, task.control
+        warm_up(cell, train, task.schema)
+        made = _synthesizer(cell)
+        _, fit = spent(lambda: made.fit(train, schema=task.schema))
+        rows = cell["rows"] or control.height
+        synthetic, sample = spent(lambda: made.sample(rows))
+        if _is_foreign(cell):
+            fit["peak_mib"] = sample["peak_mib"] = peak_of_programs()
+        result = assess(
+            train,
+            synthetic,
+            holdout=control,
+            target=cell["target"],
+            measures=cell["measures"],
+            options=cell["measure_options"],
+            schema=task.schema,
+            seed=cell["seed"],
+        )
+        findings = [finding.to_dict() for finding in result]
+        answer = {
+            "status": "ok",
+            "sizes": {"train": train.height, "synthetic": rows, "control": control.height},
+            "findings": {f["measure"]: {name: f[name] for name in KEPT} for f in findings},
+            "warnings": list(result.provenance["warnings"]),
+            "fit": fit,
+            "sample": sample,
+        }
+        plain: dict[str, Any] = json.loads(json.dumps(answer, allow_nan=False))
+        return plain
 
 
 def _synthesizer(cell: dict[str, Any]) -> Synthesizer:
@@ -131,7 +131,3 @@ def peak_of_programs() -> float:
 
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -1,5 +1,6 @@
 """Plant leaks of known size in real data, and say which of them each measure would notice."""
 
+import json
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,28 +10,33 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from understudy.data.schema import Schema
+from understudy.data.memory import MemorySource
+from understudy.data.schema import Schema, dumps, near
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.judging.comparison import Progress, silent, stream
+from understudy.jobs.fingerprint import fingerprint
+from understudy.jobs.journal import Journal, opened
+from understudy.jobs.runner import run
+from understudy.judging.comparison import Comparison, Progress, silent, stream
 from understudy.measures import MEASURES, choose
 from understudy.options import MOST_WORKERS, check_number
+from understudy.synthesizers import SYNTHESIZERS
 from understudy.synthesizers.generators import Ours
-from understudy.workflows.advisor import AUTO
-from understudy.workflows.calibrate import asked
-from understudy.workflows.calibrate.cell import Bench
-from understudy.workflows.calibrate.planting import KINDS, Ground
-from understudy.workflows.calibrate.playing import play
-from understudy.workflows.calibrate.result import Calibration, summary
-from understudy.workflows.calibrate.resuming import go_on, open_journal
-from understudy.workflows.calibrate.schedule import Schedule
+from understudy.workflows.advisor import AUTO, advise, as_names, resolve
+from understudy.workflows.calibrate.planting import KINDS, Bench, Ground
+from understudy.workflows.calibrate.schedule import Schedule, seen_entry, summary
+from understudy.workflows.calibrated import Calibration
 from understudy.workflows.provenance import versions
+from understudy.workflows.running import check_options, options_of
 
 __all__ = ["KINDS", "Calibration", "calibrate"]
 
 BUDGET = 480.0
 ROWS = 15_000
 FEW = 20
+LONGEST, GRACE = 300.0, 60.0  # seconds for a run, and at the end of the budget
+PERMUTATIONS = 199
+MOST_SENSITIVE = 3
 UNALIGNED = (
     "Released rows are drawn at random here: none stands for a person, so none can be matched."
 )
@@ -99,12 +105,12 @@ def calibrate(
     for name in chosen:
         if not name.startswith("privacy."):
             raise OptionError(f"{name} is no privacy measure", hint="leaks are planted for those")
-    given, made_by = asked.sorted_out(options or {}, method)
+    given, made_by = _sorted_out(options or {}, method)
     table = Table.of(real, schema, name="real table").with_rows()
-    known, learnt, notes = asked.roles(table, keys, sensitive)
+    known, learnt, notes = _roles(table, keys, sensitive)
     frame, few = _capped(table, rows, seed)
     notes += few
-    used = {name: {**asked.fewer(name), **given.get(name, {})} for name in chosen}
+    used = {name: {**_fewer(name), **given.get(name, {})} for name in chosen}
     ground = _ground(frame, table.schema, method, made_by, seed, progress)
     bench = Bench(ground, known, learnt, used)
     schedule = Schedule(chosen, ground.rows, seed)
@@ -112,27 +118,21 @@ def calibrate(
         if "aligned" in MEASURES[name].card.needs:
             schedule.failed(name, "not_applicable", UNALIGNED)
     many = workers or os.cpu_count() or 1
-    kept = None
-    if journal is not None:
-        told = {"seed": seed, "method": method, "options": made_by}
-        kept = open_journal(Path(journal), bench, told)
-        began -= go_on(schedule, kept)
-        if kept.known:
+    # the method's output is in the ground: one that gives another table cannot go on
+    decided_by = known, learnt, used, {"seed": seed, "method": method, "options": made_by}
+    with opened(
+        journal,
+        lambda: fingerprint(*decided_by, dumps(ground.schema), ground.real, ground.release),
+        "calibration",
+        read=schedule.read,
+        write=seen_entry,
+    ) as kept:
+        if kept is not None and kept.known:
+            schedule.go_on(kept)
+            began -= kept.spent
             notes.append(f"{len(kept.known):,} tables stood in the journal of an earlier go.")
-    _ = ground.apart, ground.alone  # once, before the processes are given the rows
-    try:
-        play(
-            bench,
-            schedule,
-            start=began,
-            budget=budget,
-            workers=many,
-            progress=progress,
-            journal=kept,
-        )
-    finally:
-        if kept is not None:
-            kept.close()
+        _ = ground.apart, ground.alone  # once, before the processes are given the rows
+        play(bench, schedule, began, budget, many, progress, kept)
     progress("done", 1, 1)
     found = summary(schedule)
     notes += _short(found)
@@ -153,6 +153,91 @@ def calibrate(
             "notes": notes,
         },
     )
+
+
+def play(
+    bench: Bench,
+    schedule: Schedule,
+    start: float,
+    budget: float,
+    workers: int,
+    progress: Progress,
+    journal: Journal | None = None,
+) -> None:
+    """Fill a schedule; when the budget of seconds since the start is spent, finish what is needed.
+
+    A run that takes too long, or whose process is lost, is a failure of the measures in it.
+    """
+
+    def following(is_late: bool) -> Any:
+        cell = schedule.next(late=is_late)
+        if cell is not None:
+            leak = f"{cell.kind}, {100 * cell.count / schedule.rows:.2f} %"
+            now = int(time.monotonic() - start)
+            progress(leak if cell.count else "no leak", now, int(budget))
+        return cell
+
+    for outcome in run(
+        bench,
+        following,
+        workers=workers,
+        limit=LONGEST,
+        start=start,
+        deadline=start + budget,
+        grace=GRACE,
+        journal=journal,
+    ):
+        schedule.take_in(outcome)
+
+
+def _sorted_out(
+    options: Mapping[str, Mapping[str, Any]], method: str | None
+) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any]]:
+    """Tell options of measures from those of the method."""
+    if method is not None and method not in SYNTHESIZERS:
+        raise OptionError(f"there is no method '{method}'", hint=near(method, SYNTHESIZERS))
+    for name in options:
+        if name not in MEASURES and name != method:
+            hint = near(name, [*MEASURES, *([method] if method else [])])
+            raise OptionError(f"there is no measure '{name}'", hint=hint)
+    own = {name: given for name, given in options.items() if name in MEASURES}
+    check_options(own)
+    try:
+        json.dumps(dict(options), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise OptionError(
+            f"an option is no plain value: {error}", hint="use numbers, texts and lists of them"
+        ) from error
+    return own, options.get(method, {}) if method else {}
+
+
+def _fewer(measure: str) -> dict[str, int]:
+    """Permute labels less often: the level of the test stays what it is."""
+    option = options_of(MEASURES[measure]).get("permutations")
+    return {"permutations": PERMUTATIONS} if option and option.default > PERMUTATIONS else {}
+
+
+def _roles(
+    table: Table, keys: Sequence[str] | str, sensitive: Sequence[str] | str
+) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
+    """Find keys and sensitive columns; say which were proposed."""
+    given = {"keys": as_names(keys), "sensitive": as_names(sensitive)}
+    asked = [r for r, named in given.items() if named == (AUTO,) and AUTO not in table.schema]
+    said = []
+    if asked:
+        declared = () if "sensitive" in asked else given["sensitive"]
+        found = advise(table, sensitive=declared)
+        for role in asked:
+            other = given["keys" if role == "sensitive" else "sensitive"]
+            proposed = [name for name in getattr(found, role) if name not in other]
+            given[role] = tuple(proposed if role == "keys" else proposed[:MOST_SENSITIVE])
+            few = len(proposed) - len(given[role])
+            more = f" ({few} more are proposed and were left out)" if few else ""
+            said.append(f"{role} = auto: {', '.join(given[role]) or 'none'}{more}.")
+    known, learnt, notes = resolve(table, given["keys"], given["sensitive"])
+    source = MemorySource(table)
+    Comparison(source, (source,), keys=known, sensitive=learnt)  # refuses wrong names at once
+    return known, learnt, [*said, *notes]
 
 
 def _short(found: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -1,18 +1,26 @@
-"""Leaks of known kind and size, planted in a release that knows nothing of training."""
+"""One run of a calibration: a leak of known kind and size is planted, and measures look at it.
 
-from dataclasses import dataclass
+The release that it is planted in knows nothing of training.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from understudy.attacks.records import vulnerable
+from understudy.data.memory import MemorySource
 from understudy.data.schema import Column, Schema
 from understudy.data.tables import Table
 from understudy.errors import DataError
-from understudy.judging.comparison import stream
+from understudy.judging.comparison import Comparison, stream
+from understudy.measures import MEASURES
+from understudy.workflows.running import run
 
 Kind = Literal["copies", "noisy", "outliers", "unique"]
 Ints = NDArray[np.int64]
@@ -136,3 +144,72 @@ def _moved(series: pl.Series, column: Column, rng: np.random.Generator) -> pl.Se
     if column.decimals is not None:
         moved = moved.round(column.decimals)
     return (moved if series.dtype.is_float() else moved.round()).cast(series.dtype)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What to plant, how many rows of it, from which seed, and which measures look at it."""
+
+    kind: Kind
+    count: int
+    seed: int
+    measures: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """What the journal calls it."""
+        return f"{self.kind} {self.count} #{self.seed}"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What measures said of a run: (alarm, seconds) of each, nan where there is no finding.
+
+    ``notes`` has the status and the note of each that gave none.
+    """
+
+    cell: Cell
+    numbers: NDArray[np.float64]
+    notes: Mapping[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The job of a calibration: what all its runs share."""
+
+    ground: Ground
+    keys: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def do(self, cell: Cell) -> Seen:
+        """Run the measures on one planted release."""
+        comparison = self.comparison(cell)
+        numbers = np.full((len(cell.measures), 2), np.nan)
+        notes = {}
+        for place, name in enumerate(cell.measures):
+            start = time.perf_counter()
+            found = run(MEASURES[name], comparison)
+            if found.status == "ok":
+                numbers[place, 0] = bool(found.flagged)
+            else:
+                notes[name] = [found.status, found.note]
+            numbers[place, 1] = time.perf_counter() - start
+        return Seen(cell, numbers, notes)
+
+    def comparison(self, cell: Cell) -> Comparison:
+        """Plant, and put the tables side by side."""
+        made = plant(self.ground, cell.kind, cell.count, cell.seed)
+
+        def source(frame: pl.DataFrame) -> MemorySource:
+            return MemorySource(Table(frame, self.ground.schema))
+
+        return Comparison(
+            source(made.train),
+            (source(made.release),),
+            source(made.control),
+            keys=self.keys,
+            sensitive=self.sensitive,
+            options=self.options,
+            seed=cell.seed,
+        )

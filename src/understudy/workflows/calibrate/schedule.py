@@ -1,25 +1,36 @@
-"""Which run comes next: cheap measures get more runs than costly ones."""
+"""Which run comes next, and what all of them say.
 
-import json
+Cheap measures get more runs than costly ones. Of each measure the schedule gives its false alarms,
+its power, and the smallest leak that it would notice.
+"""
+
 import math
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.documents import check_form
+from understudy.jobs.journal import Journal, entry_numbers, numbers_entry
+from understudy.jobs.workers import Outcome
 from understudy.judging.comparison import stream
-from understudy.workflows.calibrate.cell import Cell
-from understudy.workflows.calibrate.planting import KINDS, Kind
-from understudy.workflows.calibrate.probit import POWER, Point, next_size
+from understudy.judging.findings import LEVEL, plain
+from understudy.judging.rates import clopper_pearson
+from understudy.workflows.calibrate.planting import KINDS, Cell, Kind, Seen
+from understudy.workflows.calibrate.probit import POWER, Point, Power, fit_power, next_size
 
 SMALLEST, LARGEST, SIZES = 0.001, 0.1, 9
 CONTROLS = 8  # runs at the largest size come first: the positive control
 CLEAR = 3  # so many alarms there, and none missed, and smaller leaks are tried
 MOST_NULLS, MOST_RUNS = 400, 160
 PATIENCE = 3
+TOO_MANY = 0.01  # how often a good measure of any may be called unreliable
 NULL = "none"
+FOREIGN = "is no run of this calibration"
 NEEDED = {NULL: 1, "copies": CLEAR}
+ENTRY = {"kind": str, "count": int, "seed": int, "measures": [str], "notes": {str: [str]}}
 WEIGHTS = {NULL: 2.0, "copies": 1.5, "noisy": 1.0, "outliers": 1.0, "unique": 0.5}
 
 
@@ -122,7 +133,7 @@ class Schedule:
         ]
         for lane in along:
             lane.pending += 1
-        while (cell := self._cell(first.kind, count, along)).name in self._before:
+        while (cell := self._cell(first.kind, count, along)).key in self._before:
             pass
         return cell
 
@@ -132,22 +143,50 @@ class Schedule:
         planted: Kind = "copies" if kind == NULL else kind  # type: ignore[assignment]
         return Cell(planted, count, seed, tuple(lane.measure for lane in lanes))
 
-    def done_before(self, cell: Cell) -> None:
-        """Take a run as asked for that an earlier go has finished: it is not asked for again."""
-        self._before.add(cell.name)
-        for name in cell.measures:
-            self.lane(name, cell).pending += 1
+    def go_on(self, journal: Journal) -> None:
+        """Take in the runs of an earlier go, in the order in which they ended.
 
-    def take_in(self, cell: Cell, numbers: NDArray[np.float64] | None, said: str) -> None:
+        Each counts with the seconds that it took then, so that the schedule is where it was.
+        """
+        for key, seen in journal.known.items():
+            self._before.add(key)
+            for name in seen.cell.measures:
+                self.lane(name, seen.cell).pending += 1
+            self.take_in(Outcome(seen.cell, seen))
+
+    def take_in(self, outcome: Outcome) -> None:
         """Take in what a run gave: numbers and a note on each that is none, or why it failed."""
-        if numbers is None:
+        cell, seen = outcome.task, outcome.value
+        if seen is None:
             self.add(cell, np.full((len(cell.measures), 2), [np.nan, 0.0]))
             for name in cell.measures:
-                self.failed(name, "failed", said)
+                self.failed(name, "failed", outcome.error)
             return
-        self.add(cell, numbers)
-        for name, (status, note) in json.loads(said).items():
+        self.add(cell, seen.numbers)
+        for name, (status, note) in seen.notes.items():
             self.failed(name, status, note)
+
+    def read(self, entry: dict[str, Any]) -> Seen:
+        """Read an entry of a journal; refuse what no run of this schedule leaves."""
+        try:
+            check_form(entry, ENTRY)
+            cell = Cell(entry["kind"], entry["count"], entry["seed"], tuple(entry["measures"]))
+            alarms, seconds = entry_numbers(entry, (len(cell.measures), 2)).T
+        except ValueError as error:
+            raise ValueError(FOREIGN) from error
+        if not (
+            cell.key == entry["task"]
+            and cell.kind in KINDS
+            and cell.count in (0, *self.counts)
+            and cell.seed >= 0
+            and len(set(cell.measures)) == len(cell.measures)
+            and set(entry["notes"]) <= set(cell.measures) <= self.measures
+            and all(len(note) == 2 for note in entry["notes"].values())
+            and np.isin(alarms[~np.isnan(alarms)], (0, 1)).all()
+            and (np.isfinite(seconds) & (seconds >= 0)).all()
+        ):
+            raise ValueError(FOREIGN)
+        return Seen(cell, np.column_stack([alarms, seconds]), entry["notes"])
 
     def add(self, cell: Cell, numbers: NDArray[np.float64]) -> None:
         """Count an answer: (alarm, seconds) of each measure."""
@@ -197,6 +236,89 @@ def hopeless(runs: int, alarms: int) -> bool:
     >>> hopeless(8, 3), hopeless(8, 4), hopeless(4, 0)
     (True, False, False)
     """
-    from understudy.judging.rates import clopper_pearson
-
     return runs >= CONTROLS and float(clopper_pearson(alarms, runs)[1]) < POWER
+
+
+def seen_entry(seen: Seen | None) -> dict[str, Any]:
+    """Write what was seen as an entry of a journal."""
+    if seen is None:
+        return {}
+    return {**asdict(seen.cell), **numbers_entry(seen.numbers), "notes": dict(seen.notes)}
+
+
+def summary(schedule: Schedule) -> dict[str, dict[str, Any]]:
+    """Give the figures of every measure that looked at anything, and why others did not."""
+    names = list(dict.fromkeys(name for name, _ in schedule.lanes))
+    looked = [name for name in names if name not in schedule.retired]
+    made = {}
+    for name in names:
+        if name in schedule.retired:
+            status, note = schedule.retired[name]
+            made[name] = {"status": status, "note": note}
+        else:
+            made[name] = _figures(schedule, name, TOO_MANY / len(looked))
+    return made
+
+
+def _figures(schedule: Schedule, name: str, alpha: float) -> dict[str, Any]:
+    lanes = {kind: schedule.lanes[name, kind] for kind in (NULL, *KINDS)}
+    runs, alarms = lanes[NULL].runs.get(0, (0, 0))
+    kinds: dict[str, Any] = {}
+    top = schedule.counts[-1]
+    power: dict[str, Power | None] = {}
+    for kind in KINDS:
+        points = lanes[kind].points(schedule.rows)
+        power[kind] = found = fit_power(points, alarms, runs)
+        told: dict[str, Any] = {"probit": None, "smallest": None}
+        if found is not None:
+            told = found.to_dict()
+            told["smallest"]["missed"] = _missed(found, lanes[kind].runs.get(top, (0, 0)))
+        kinds[kind] = {"points": [list(point) for point in points], **told}
+    tried, noticed = lanes["copies"].runs.get(top, (0, 0))
+    seconds = sum(lane.seconds for lane in lanes.values())
+    finished = sum(lane.finished for lane in lanes.values())
+    failures = schedule.failures.get(name, [])
+    note = f"{len(failures)} runs gave no finding: {failures[0]}" if failures else ""
+    return {
+        "status": "ok",
+        "note": note,
+        "false_alarms": {
+            "alarms": alarms,
+            "runs": runs,
+            "interval": [float(end) for end in clopper_pearson(alarms, runs)] if runs else None,
+        },
+        "kinds": kinds,
+        **_blindness(power["copies"], (tried, noticed), alarms, runs, alpha),
+        "seconds_per_run": plain(round(seconds / finished, 4)) if finished else None,
+    }
+
+
+def _missed(power: Power, controls: Sequence[int]) -> bool:
+    """Tell whether enough runs show that even the largest leak is noticed in fewer than 80 %."""
+    tried, noticed = controls
+    shown = power.beyond or hopeless(tried, noticed)
+    return power.censored == "above" and tried >= CONTROLS and shown
+
+
+def _blindness(
+    copies: Power | None, controls: Sequence[int], alarms: int, runs: int, alpha: float
+) -> dict[str, Any]:
+    """Say whether the measure misses its positive control, or alarms without a leak."""
+    if copies is None:
+        return {"blind": None, "why": "there was no time for its positive control"}
+    if copies.censored == "above" and not _missed(copies, controls):
+        said = f"it noticed its positive control in {controls[1]} of {controls[0]} runs, too few"
+        return {"blind": None, "why": f"{said} to tell whether it would in {100 * POWER:.0f} %"}
+    if copies.censored == "above":
+        return {
+            "blind": True,
+            "why": f"it missed its positive control: where {100 * LARGEST:.0f} % of released rows "
+            f"are exact copies of training rows, it notices fewer than {100 * POWER:.0f} %",
+        }
+    if runs and float(clopper_pearson(alarms, runs, 2 * alpha)[0]) > 1 - LEVEL:
+        return {
+            "blind": True,
+            "why": f"it raised an alarm without a leak in {alarms} of {runs} runs, where "
+            f"{100 * (1 - LEVEL):.0f} % are allowed",
+        }
+    return {"blind": False, "why": ""}
