@@ -11,9 +11,9 @@ from understudy.attacks import ATTACKS
 from understudy.attacks.setting import Attack
 from understudy.data.datasets import FOLDER, Dataset, registry
 from understudy.measures import MEASURES, Measure
+from understudy.options import declared
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS
 from understudy.synthesizers import options_of as method_options
-from understudy.workflows.running import options_of
 
 HERE = Path(__file__).parent
 DIRECTIONS = {"lower": "lower", "higher": "higher", "reference": "nearer to the reference"}
@@ -103,7 +103,7 @@ def options(found: dict[str, object]) -> str:
 def section(name: str, measure: Measure | Attack) -> str:
     """Write the card of one measure or attack."""
     card = measure.card
-    defaults = {option: p.default for option, p in options_of(measure).items()}
+    defaults = {option: p.default for option, p in declared(measure).items()}
     facts = [
         ("Says", card.meaning),
         ("Computed as", card.formula),

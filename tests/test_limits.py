@@ -10,15 +10,14 @@ import process
 import understudy as us
 from people import people
 from understudy.attacks import ATTACKS
-from understudy.cli.texts import replicate_paths
+from understudy.cli.synthesize import replicate_paths
 from understudy.errors import OptionError
 from understudy.measures import MEASURES
-from understudy.options import MOST_ROWS, check_number
+from understudy.options import MOST_ROWS, check_each, check_number, declared
 from understudy.synthesizers import SYNTHESIZERS
 from understudy.workflows.attack import attack
 from understudy.workflows.calibrate import calibrate
-from understudy.workflows.release.asked import check_method
-from understudy.workflows.running import NUMBERS, check_options, options_of
+from understudy.workflows.release import check_method
 
 NOT_FINITE = [math.nan, math.inf, -math.inf]
 FLOATS = [
@@ -33,6 +32,10 @@ WHOLE = [
     for field in dataclasses.fields(method)
     if field.init and type(field.default) is int
 ]
+
+
+def check_options(given) -> None:
+    check_each(given, MEASURES, "measure")
 
 
 def refused(what: str, make) -> None:
@@ -65,8 +68,8 @@ def test_a_million_trees_are_too_many(name):
 def test_no_number_of_a_measure_is_nan_or_infinite(value):
     seen = 0
     for name, measure in MEASURES.items():
-        for option, parameter in options_of(measure).items():
-            if parameter.annotation in NUMBERS:
+        for option, taken in declared(measure).items():
+            if taken.is_number and str not in taken.kinds:
                 seen += 1
                 refused(
                     f"{name}: {option}", lambda n=name, o=option: check_options({n: {o: value}})
@@ -76,15 +79,15 @@ def test_no_number_of_a_measure_is_nan_or_infinite(value):
 
 def test_whole_numbers_of_measures_and_attacks_have_an_end():
     for name, measure in MEASURES.items():
-        for option, parameter in options_of(measure).items():
-            if parameter.annotation is int:
+        for option, taken in declared(measure).items():
+            if taken.kinds == (int,):
                 refused(
                     f"{name}: {option}", lambda n=name, o=option: check_options({n: {o: 10**21}})
                 )
     for name, game in ATTACKS.items():
-        for option, parameter in options_of(game).items():
-            if parameter.annotation in (int, float | None):
-                value = 10**21 if parameter.annotation is int else math.nan
+        for option, taken in declared(game).items():
+            if taken.is_number:
+                value = 10**21 if int in taken.kinds else math.nan
                 refused(
                     f"{name}: {option}",
                     lambda n=name, o=option, v=value: attack(n, None, "cart", options={o: v}),

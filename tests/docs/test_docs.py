@@ -19,7 +19,7 @@ from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS, synthesizer
 from understudy.synthesizers.base import Synthesizer
-from understudy.workflows.running import run
+from understudy.workflows.measuring import run_measure as run
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

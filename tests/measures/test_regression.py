@@ -17,7 +17,7 @@ from understudy.measures.utility.learners import OWN, Sheet, design, learn, lear
 from understudy.measures.utility.regression import regression
 from understudy.measures.utility.scores import SCORES, score
 from understudy.measures.utility.splits import corrected_half
-from understudy.workflows.running import run
+from understudy.workflows.measuring import run_measure as run
 
 QUICK = {"models": "linear,boosting", "iterations": 20}
 

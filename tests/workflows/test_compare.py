@@ -16,6 +16,7 @@ from understudy.errors import UnderstudyError
 from understudy.judging.comparison import compare_tables
 from understudy.judging.findings import Finding
 from understudy.measures import MEASURES, choose
+from understudy.options import declared
 from understudy.workflows.assess import assess
 from understudy.workflows.assessment import Assessment
 from understudy.workflows.compare.differences import (
@@ -28,7 +29,6 @@ from understudy.workflows.compare.differences import (
     spaced,
 )
 from understudy.workflows.compare.judgement import judge
-from understudy.workflows.running import options_of
 
 CHEAP: dict[str, dict[str, Any]] = {
     FIDELITY: {"resamples": 30, "permutations": 1},
@@ -160,7 +160,7 @@ def test_real_tables_are_coded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_roles_choose_measures_as_in_assess() -> None:
     roles = {"keys": ["sex", "age"], "sensitive": ["smoker"], "target": "plan"}
-    cheap = {name: {o: n for o, n in LEAST if o in options_of(m)} for name, m in MEASURES.items()}
+    cheap = {name: {o: n for o, n in LEAST if o in declared(m)} for name, m in MEASURES.items()}
     contest = us.compare(real(120, 1), {"a": real(120, 2)}, options=cheap, **roles)
     assert [f.measure for f in contest["a"]] == choose(given=roles)
     for role in roles:

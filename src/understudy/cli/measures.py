@@ -14,8 +14,8 @@ def command(json_file: Path | None) -> None:
     from understudy.attacks import ATTACKS
     from understudy.attacks.setting import Attack
     from understudy.measures import MEASURES, Measure
+    from understudy.options import declared
     from understudy.workflows.assessment import cards
-    from understudy.workflows.running import options_of
 
     common.check_outputs([], json_file=json_file)
     if json_file is not None:
@@ -36,6 +36,6 @@ def command(json_file: Path | None) -> None:
             common.paragraph(f"Threat: {card.threat}")
         if card.needs:
             common.paragraph(f"Needs: {', '.join(card.needs)}.")
-        chosen = [f"{o}={p.default}" for o, p in options_of(measure).items()]
+        chosen = [f"{name}={option}" for name, option in declared(measure).items()]
         common.paragraph(f"Options: {', '.join(chosen)}" if chosen else "No options.")
         click.echo()

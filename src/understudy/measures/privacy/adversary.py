@@ -5,7 +5,7 @@ who were never in the data: the same adversary, with the same table, guesses abo
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,7 +80,7 @@ CARD = Card(
 def adversary_error(
     comparison: Comparison,
     *,
-    neighbours: str = "1,3,7,13,21",
+    neighbours: str | int | Sequence[int] = "1,3,7,13,21",
     share: float = 0.01,
     permutations: int = 1000,
     strata: str | None = None,
@@ -129,7 +129,7 @@ def _points(comparison: Comparison) -> Points:
     return np.concatenate(persons), table[:, here], is_category[here]
 
 
-def _counts(neighbours: str | int) -> list[int]:
+def _counts(neighbours: str | int | Sequence[int]) -> list[int]:
     try:
         counts = sorted({int(part) for part in str(neighbours).strip("[]").split(",")})
     except ValueError:

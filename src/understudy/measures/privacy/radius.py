@@ -5,7 +5,7 @@ counts, the nearer the more, so that numbers can be keys and can be guessed.
 """
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -29,6 +29,7 @@ from understudy.measures.privacy.guesses import (
 from understudy.measures.privacy.key_sets import key_sets
 from understudy.measures.privacy.looks import Looks, each_alone, take_looks
 from understudy.measures.privacy.radius_scores import Attack, attack_of, both, summaries, table
+from understudy.options import Between
 
 CARD = Card(
     name="privacy.radius_attribution",
@@ -68,7 +69,7 @@ def radius_attribution(
     comparison: Comparison,
     *,
     length: int | None = None,
-    radius: float | str | None = None,
+    radius: Annotated[float | str | None, Between(0, math.inf)] = None,
     weights: str = "inverse",
     attacker: Any = "radius",
     subsets: int = 50,

@@ -64,7 +64,7 @@ CARD = Card(
 def regression(
     comparison: Comparison,
     *,
-    models: str = "linear,svr,mlp,boosting",
+    models: str | Sequence[str] = "linear,svr,mlp,boosting",
     iterations: int = 100,
     rows: int = 50_000,
     slow_rows: int = 2_000,

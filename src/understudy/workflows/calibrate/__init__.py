@@ -1,10 +1,11 @@
 """Plant leaks of known size in real data, and say which of them each measure would notice."""
 
+import math
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -14,9 +15,9 @@ from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.judging.comparison import Progress, silent, stream
 from understudy.measures import MEASURES, choose
-from understudy.options import MOST_WORKERS, check_number
+from understudy.options import MOST_ROWS, MOST_WORKERS, Between, check
 from understudy.synthesizers.generators import Ours
-from understudy.workflows.advisor import AUTO
+from understudy.workflows.advise import AUTO
 from understudy.workflows.calibrate import asked
 from understudy.workflows.calibrate.cell import Bench
 from understudy.workflows.calibrate.planting import KINDS, Ground
@@ -42,11 +43,11 @@ def calibrate(
     method: str | None = None,
     keys: Sequence[str] | str = AUTO,
     sensitive: Sequence[str] | str = AUTO,
-    measures: Iterable[str] = ("privacy",),
+    measures: Iterable[str] | str = ("privacy",),
     options: Mapping[str, Mapping[str, Any]] | None = None,
-    budget: float = BUDGET,
-    rows: int = ROWS,
-    workers: int | None = None,
+    budget: Annotated[float, Between(above=0, most=math.inf)] = BUDGET,
+    rows: Annotated[int, Between(1, MOST_ROWS)] = ROWS,
+    workers: Annotated[int | None, Between(1, MOST_WORKERS)] = None,
     schema: Any = None,
     seed: int = 0,
     journal: str | Path | None = None,
@@ -91,10 +92,7 @@ def calibrate(
         How many runs there are depends on the machine; each is drawn from its own stream.
     """
     began = time.monotonic()
-    if not budget > 0:
-        raise OptionError(f"budget = {budget:g}", hint="give a number of seconds above 0")
-    if workers is not None:
-        check_number("workers", workers, 1, MOST_WORKERS)
+    check("", calibrate, {"budget": budget, "rows": rows, "workers": workers})
     chosen = choose(measures)
     for name in chosen:
         if not name.startswith("privacy."):
@@ -175,8 +173,6 @@ def _short(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def _capped(table: Table, rows: int, seed: int) -> tuple[pl.DataFrame, list[str]]:
     """Keep so many rows, drawn at random, and say so."""
-    if rows < 1:
-        raise OptionError(f"rows = {rows}", hint="use at least a few hundred")
     frame = table.modelled
     if frame.height <= rows:
         return frame, []

@@ -1,6 +1,5 @@
 """What is asked of a calibration, refused before any work is done if it cannot be."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,9 +9,9 @@ from understudy.data.tables import Table
 from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison
 from understudy.measures import MEASURES
+from understudy.options import check_each, check_plain, declared
 from understudy.synthesizers import SYNTHESIZERS
-from understudy.workflows.advisor import AUTO, advise, as_names, resolve
-from understudy.workflows.running import check_options, options_of
+from understudy.workflows.advise import AUTO, advise, as_names, resolve
 
 PERMUTATIONS = 199
 MOST_SENSITIVE = 3
@@ -29,19 +28,14 @@ def sorted_out(
             hint = near(name, [*MEASURES, *([method] if method else [])])
             raise OptionError(f"there is no measure '{name}'", hint=hint)
     own = {name: given for name, given in options.items() if name in MEASURES}
-    check_options(own)
-    try:
-        json.dumps(dict(options), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise OptionError(
-            f"an option is no plain value: {error}", hint="use numbers, texts and lists of them"
-        ) from error
+    check_each(own, MEASURES, "measure")
+    check_plain(options)
     return own, options.get(method, {}) if method else {}
 
 
 def fewer(measure: str) -> dict[str, int]:
     """Permute labels less often: the level of the test stays what it is."""
-    option = options_of(MEASURES[measure]).get("permutations")
+    option = declared(MEASURES[measure]).get("permutations")
     return {"permutations": PERMUTATIONS} if option and option.default > PERMUTATIONS else {}
 
 

@@ -16,7 +16,7 @@ from understudy.errors import UnderstudyError
 from understudy.judging.comparison import Comparison
 from understudy.measures import MEASURES
 from understudy.workflows.calibrate.planting import Ground, Kind, plant
-from understudy.workflows.running import run
+from understudy.workflows.measuring import run_measure
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Bench:
         notes = {}
         for place, name in enumerate(cell.measures):
             start = time.perf_counter()
-            found = run(MEASURES[name], comparison)
+            found = run_measure(MEASURES[name], comparison)
             if found.status == "ok":
                 numbers[place, 0] = bool(found.flagged)
             else:

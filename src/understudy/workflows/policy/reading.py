@@ -23,12 +23,8 @@ ODD = re.compile(r"=\s*[+-]?(?:nan|inf|\d{31,})\b")  # numbers that no rule may 
 
 def read(path: Path, measures: Mapping[str, Measure] | None = None) -> Policy:
     """Read a policy file."""
-    return loads(text_of(path), name=str(path), measures=measures)
-
-
-def text_of(path: Path) -> str:
-    """Give the text of a policy file."""
-    return read_text(path, "policy", HINT, largest=LARGEST)
+    text = read_text(path, "policy", HINT, largest=LARGEST)
+    return loads(text, name=str(path), measures=measures)
 
 
 def loads(
@@ -85,7 +81,7 @@ def loads(
         _rule(entry, name, lines, start, measures)
         for entry, start in zip(rules, starts, strict=True)
     ]
-    return Policy(tuple(made), tuple(required), maximum)
+    return Policy(tuple(made), tuple(required), maximum, text)
 
 
 def _starts(lines: list[str], rules: list[Any]) -> list[int]:
