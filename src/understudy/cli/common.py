@@ -42,7 +42,10 @@ def parts(text: str) -> Iterator[str]:
     return (part.replace("\0", ",") for part in text.replace(",,", "\0").split(","))
 
 
-def _wanted(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+def names_or_none(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> tuple[str, ...] | None:
+    """Split a list of names; None if it is not given."""
     return names(context, parameter, value) or None
 
 
@@ -138,7 +141,7 @@ options = click.option(
 
 def measures(help: str) -> Callable[[Command], Command]:
     """Declare the option that names measures; None if it is not given."""
-    return click.option("--measures", callback=_wanted, metavar="NAME,…", help=help)
+    return click.option("--measures", callback=names_or_none, metavar="NAME,…", help=help)
 
 
 def seconds(name: str, default: float, help: str) -> Callable[[Command], Command]:

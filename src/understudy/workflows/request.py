@@ -90,8 +90,11 @@ class Request:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what was asked for as plain values, the policy and the calibration left out."""
-        asked = {name: getattr(self, name) for name in ASKED}
+        """Give what was asked for as plain values, the policy and the calibration left out.
+
+        What is seldom asked for is left out where it was not, as in plans of earlier versions.
+        """
+        asked = {n: getattr(self, n) for n in ASKED if n not in SELDOM or getattr(self, n)}
         return {n: list(value) if isinstance(value, tuple) else value for n, value in asked.items()}
 
     @classmethod
@@ -125,6 +128,7 @@ class Request:
         return {"fit": fit, **{name: getattr(self, name) for name in names}}
 
 
+SELDOM = ("formula", "aligned", "fit")
 ASKED = (
     "keys", "sensitive", "target", "formula", "aligned", "fit", "by", "measures", "options", "seed",
 )  # fmt: skip
