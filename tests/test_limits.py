@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -10,6 +11,7 @@ import process
 import understudy as us
 from people import people
 from understudy.attacks import ATTACKS
+from understudy.cli.common import parse_options
 from understudy.cli.synthesize import replicate_paths
 from understudy.errors import OptionError
 from understudy.measures import MEASURES
@@ -151,3 +153,38 @@ def test_rows_are_whole_numbers(rows):
     model = us.synthesizer("bootstrap").fit(people(60, 1))
     with pytest.raises(OptionError, match="rows = "):
         model.sample(rows)
+
+
+def test_what_a_measure_refuses_is_declared_where_it_is_taken():
+    for name, given in {
+        "fidelity.trivariate": {"resamples": 1},
+        "fidelity.univariate": {"distance": "far"},
+        "fidelity.detection": {"folds": 1},
+        "utility.estimates": {"family": "poison"},
+        "privacy.adversary_error": {"share": 0.0},
+        "privacy.radius_attribution": {"weights": "none"},
+    }.items():
+        ((option, value),) = given.items()
+        refused(f"{name}: {option} = {value!r}", lambda n=name, g=given: check_options({n: g}))
+    assert str(declared(MEASURES["fidelity.detection"])["folds"]) == "5 (2 or more)"
+
+
+def test_every_kind_that_an_option_takes_is_taken():
+    check_options(
+        {
+            "privacy.adversary_error": {"neighbours": [1, 3]},
+            "utility.regression": {"models": ["linear"]},
+            "privacy.correct_attribution": {"length": None, "strata": "sex"},
+            "privacy.closest_record": {"distance": abs},
+            "fidelity.hellinger": {"bins": np.int64(5)},
+        }
+    )
+    refused("strata = 3 is not text", lambda: check_options({"privacy.membership": {"strata": 3}}))
+
+
+def test_a_number_on_the_command_line_is_text_where_text_is_asked_for():
+    given = ["privacy.closest_record.strata=1", "privacy.adversary_error.neighbours=3"]
+    assert parse_options(given) == {
+        "privacy.closest_record": {"strata": "1"},
+        "privacy.adversary_error": {"neighbours": 3},
+    }

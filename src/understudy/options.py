@@ -177,8 +177,8 @@ def _is_of(kind: Any, value: Any) -> bool:
         taken = Integral if kind is int else (Integral, float)
         return isinstance(value, taken) and not isinstance(value, bool)
     general = get_origin(kind) or kind
-    if not isinstance(general, type):
-        return True  # Any, and what only a type checker can tell
+    if kind is Any or not isinstance(general, type):
+        return True  # what only a type checker can tell is not checked
     if not issubclass(general, Sequence) or general is str:
         return isinstance(value, general)
     of_text = get_args(kind)[:1] == (str,)

@@ -383,3 +383,26 @@ def test_two_releases_of_one_generator_seldom_differ(p: float) -> None:
         f"5 % of {runs} is 6, and 13 is its 99.5 % quantile: {alarms}"
     )
     assert seen == 10, "another generator is told apart"
+
+
+def test_levels_and_the_word_all_mean_what_they_mean_in_assess() -> None:
+    tables, fast = (people(300, 1), people(300, 3)), {"fidelity.univariate": {"resamples": 9}}
+    asked: dict[str, Any] = {"keys": "sex", "sensitive": "all", "by": "sex", "options": fast}
+    asked |= {"measures": "fidelity.univariate"}
+    found = us.compare(tables[0], {"fresh": tables[1]}, **asked)
+    alone = us.assess(*tables, **asked)
+    assert found["fresh"]["fidelity.univariate"].parts == alone["fidelity.univariate"].parts
+    assert found["fresh"].provenance["by"] == ["sex"]
+    assert any(note.startswith("sensitive = all") for note in found.provenance["notes"])
+
+
+def test_a_measure_is_named_by_a_plain_text() -> None:
+    real = people(100, 1)
+    found = us.compare(real, {"copy": real}, measures="fidelity.hellinger")
+    assert "fidelity.hellinger" in {finding.measure for finding in found["copy"]}
+    (alone,) = us.assess(real, real, measures="fidelity.hellinger")
+    assert alone.measure == "fidelity.hellinger"
+
+
+def test_the_name_of_version_one_is_still_there() -> None:
+    assert us.Contest is us.Candidates

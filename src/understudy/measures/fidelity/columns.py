@@ -6,6 +6,7 @@ missing values and values never seen in training have cells of their own.
 
 import itertools
 import math
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from understudy.judging.findings import (
 )
 from understudy.measures import pictures
 from understudy.measures.fidelity.distances import DISTANCES, Histogram
+from understudy.options import AtLeast
 
 Histograms = dict[Which, list[Histogram]]
 BOX = ("of", "smallest", "lower quartile", "median", "upper quartile", "largest")
@@ -79,7 +81,7 @@ def total_variation(
     *,
     bins: int = 10,
     levels: int = 100,
-    resamples: int = 100,
+    resamples: Annotated[int, AtLeast(2)] = 100,
     pairs: Shown = 1000,
 ) -> Finding:
     """Mean total variation distance of the columns."""
@@ -92,7 +94,7 @@ def hellinger(
     *,
     bins: int = 10,
     levels: int = 100,
-    resamples: int = 100,
+    resamples: Annotated[int, AtLeast(2)] = 100,
     pairs: Shown = 1000,
 ) -> Finding:
     """Mean Hellinger distance of the columns."""
@@ -105,7 +107,7 @@ def relative_entropy(
     *,
     bins: int = 10,
     levels: int = 100,
-    resamples: int = 100,
+    resamples: Annotated[int, AtLeast(2)] = 100,
     pairs: Shown = 1000,
 ) -> Finding:
     """Mean relative entropy of the columns."""

@@ -1,6 +1,7 @@
 """Are the associations between columns preserved? Those that are there, and none invented."""
 
 import math
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from understudy.judging.findings import (
 from understudy.measures.fidelity.associations import Matrix, Rows, associations, rows_of
 from understudy.measures.fidelity.columns import NO_HOLDOUT
 from understudy.measures.fidelity.marginals import MOST_PARTS, on_all_cores
+from understudy.options import AtLeast, OneOf
 
 FEWEST_REDRAWS = 20
 DECIMALS = 4
@@ -58,9 +60,9 @@ CARD = Card(
 def correlation(
     comparison: Comparison,
     *,
-    scale: str = "ranks",
+    scale: Annotated[str, OneOf(*SCALES)] = "ranks",
     levels: int = 10,
-    resamples: int = 50,
+    resamples: Annotated[int, AtLeast(2)] = 50,
     pictures: Shown = 60,
 ) -> Finding:
     """Signal-weighted mean difference of associations; at most ``pictures`` columns are drawn."""

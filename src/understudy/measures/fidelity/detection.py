@@ -1,12 +1,14 @@
 """The distinguishing game: a model that has seen examples tells synthetic from real rows."""
 
 import math
+from typing import Annotated
 
 from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part, around, described
 from understudy.measures.fidelity.game import NAME, Game, play
 from understudy.measures.fidelity.giveaways import in_words
+from understudy.options import AtLeast
 
 FEWEST = 20
 
@@ -39,7 +41,11 @@ CARD = Card(
 
 @described(CARD)
 def detection(
-    comparison: Comparison, *, folds: int = 5, iterations: int = 100, rows: int = 50_000
+    comparison: Comparison,
+    *,
+    folds: Annotated[int, AtLeast(2)] = 5,
+    iterations: int = 100,
+    rows: int = 50_000,
 ) -> Finding:
     """Area under the ROC curve of telling synthetic from holdout rows."""
     if folds < 2:

@@ -9,6 +9,7 @@ that one no better than to ± half a deviation.
 """
 
 import math
+from typing import Annotated
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from understudy.measures.fidelity.estimates import (
     rounded,
 )
 from understudy.measures.overlap import overlap, standardised_difference, width_ratio
+from understudy.options import AtLeast
 
 MOST_ROWS = 200
 
@@ -66,7 +68,9 @@ CARD = Card(
 
 
 @described(CARD)
-def interval_overlap(comparison: Comparison, *, resamples: int = 100) -> Finding:
+def interval_overlap(
+    comparison: Comparison, *, resamples: Annotated[int, AtLeast(2)] = 100
+) -> Finding:
     """Mean overlap of the intervals of means and shares."""
     if resamples < 2:
         raise OptionError(f"resamples = {resamples}", hint="use at least 2")

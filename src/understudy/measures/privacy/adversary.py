@@ -7,7 +7,7 @@ who were never in the data: the same adversary, with the same table, guesses abo
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -42,6 +42,7 @@ from understudy.measures.privacy.nearest import (
     nearest_errors,
     nearest_keys,
 )
+from understudy.options import Between
 
 FEWEST = 20
 BY_DISTANCE = "the most unique {share} by distance"
@@ -81,7 +82,7 @@ def adversary_error(
     comparison: Comparison,
     *,
     neighbours: str | int | Sequence[int] = "1,3,7,13,21",
-    share: float = 0.01,
+    share: Annotated[float, Between(most=1, above=0)] = 0.01,
     permutations: int = 1000,
     strata: str | None = None,
     group: str | None = None,

@@ -29,7 +29,7 @@ from understudy.measures.privacy.guesses import (
 from understudy.measures.privacy.key_sets import key_sets
 from understudy.measures.privacy.looks import Looks, each_alone, take_looks
 from understudy.measures.privacy.radius_scores import Attack, attack_of, both, summaries, table
-from understudy.options import Between
+from understudy.options import Between, OneOf
 
 CARD = Card(
     name="privacy.radius_attribution",
@@ -70,7 +70,7 @@ def radius_attribution(
     *,
     length: int | None = None,
     radius: Annotated[float | str | None, Between(0, math.inf)] = None,
-    weights: str = "inverse",
+    weights: Annotated[str, OneOf("inverse", "equal")] = "inverse",
     attacker: Any = "radius",
     subsets: int = 50,
     permutations: int = 1000,

@@ -1,6 +1,6 @@
 """Predicates that hold for one synthetic record, and whom among real persons they single out."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,7 @@ from understudy.measures.privacy.looks import Looks, corrected
 from understudy.measures.privacy.places import Ints, Places, fixed_order
 from understudy.measures.privacy.pool import swap_labels
 from understudy.measures.privacy.predicates import Predicates, multivariate, univariate
+from understudy.options import AtLeast
 
 CARD = Card(
     name="privacy.singling_out",
@@ -53,7 +54,7 @@ def singling_out(
     *,
     attacks: int = 2000,
     columns: int = 3,
-    permutations: int = 1000,
+    permutations: Annotated[int, AtLeast(2)] = 1000,
     strata: str | None = None,
     group: str | None = None,
 ) -> Finding:

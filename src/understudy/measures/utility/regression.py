@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from understudy.measures.utility.teachers import (
     too_few,
     word,
 )
+from understudy.options import AtLeast
 
 Floats = NDArray[np.float64]
 TABLES: tuple[Which, ...] = ("synthetic", "train", "holdout")
@@ -68,7 +70,7 @@ def regression(
     iterations: int = 100,
     rows: int = 50_000,
     slow_rows: int = 2_000,
-    splits: int = 10,
+    splits: Annotated[int, AtLeast(2)] = 10,
 ) -> Finding:
     """R² on the holdout of models trained on synthetic rows.
 

@@ -1,6 +1,6 @@
 """The measure: how far intervals from real and from synthetic rows agree."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from understudy.measures.utility.estimates.choice import choose
 from understudy.measures.utility.estimates.contrast import Contrast, contrast
 from understudy.measures.utility.estimates.design import FAMILIES, Design, Impossible, design
 from understudy.measures.utility.estimates.formula import Formula, check_formulas
+from understudy.options import AtLeast, OneOf
 
 AUTO = "auto"
 NAMED = 5
@@ -74,11 +75,11 @@ CARD = Card(
 def estimates(
     comparison: Comparison,
     *,
-    family: str = AUTO,
+    family: Annotated[str, OneOf(AUTO, *FAMILIES)] = AUTO,
     rule: str = AUTO,
     printed: bool = False,
     levels: int = 30,
-    resamples: int = 1000,
+    resamples: Annotated[int, AtLeast(2)] = 1000,
 ) -> Finding:
     """Mean overlap of the intervals of a model's coefficients, real and synthetic."""
     _check(comparison, family, printed, resamples)
