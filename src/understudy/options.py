@@ -38,7 +38,7 @@ class Between:
     above: float | None = None
 
     def __str__(self) -> str:
-        parts = [] if self.least is None else [f"{self.least:g} or more"]
+        parts = [] if self.least in (None, 1) else [f"{self.least:g} or more"]
         parts += [] if self.above is None else [f"above {self.above:g}"]
         parts += [] if self.most in (MOST, math.inf) else [f"{self.most:,} at most"]
         return ", ".join(parts)
@@ -61,7 +61,7 @@ class OneOf:
         self.values = values
 
     def __str__(self) -> str:
-        return " or ".join(self.values)
+        return ", ".join(self.values)
 
 
 @dataclass(frozen=True)
