@@ -344,6 +344,20 @@ def only(given: Mapping[str, Any], name: str) -> None:
             )
 
 
+def show_card(
+    name: str, beside: str, texts: Iterable[str], options: Mapping[str, object] | None = None
+) -> None:
+    """Print what a measure or a method is, and its options with their defaults."""
+    click.secho(name, bold=True, nl=False)
+    click.echo(f"  {beside}")
+    for text in texts:
+        paragraph(text)
+    if options is not None:
+        listed = ", ".join(f"{option}={default}" for option, default in options.items())
+        paragraph(f"Options: {listed}" if listed else "No options.")
+    click.echo()
+
+
 def paragraph(text: str) -> None:
     """Print an indented paragraph as wide as the terminal."""
     width = max(40, min(100, shutil.get_terminal_size().columns))

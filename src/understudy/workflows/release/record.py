@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from understudy.data.tables import write_text
-from understudy.documents import check_form, read_json
+from understudy.documents import read_json
 from understudy.errors import DataError
 from understudy.jobs.temporary import HIDDEN
 from understudy.options import check_plain
@@ -79,8 +79,8 @@ def read_plan(folder: Path) -> dict[str, Any] | None:
     if folder.is_dir() and all(entry.name.startswith(HIDDEN) for entry in folder.iterdir()):
         return None
     try:
-        plan: dict[str, Any] = read_json(folder / PLAN, "plan", "")
-        check_form(plan, {"understudy_release": int, "key": str, "seed": int})
+        form = {"understudy_release": int, "key": str, "seed": int}
+        plan: dict[str, Any] = read_json(folder / PLAN, "plan", "", form)
         if plan["understudy_release"] != VERSION or plan["seed"] < 0:
             raise ValueError(f"version {plan['understudy_release']}, seed {plan['seed']}")
         if len(bytes.fromhex(plan["key"])) != KEY_BYTES:
@@ -160,13 +160,7 @@ class Record:
         path = self.folder / FILES
         if not path.is_file():
             return {}
-        known: dict[str, list[str]] = read_json(path, "record of a release", HINT)
-        try:
-            check_form(known, {str: [str]})
-        except ValueError as error:
-            raise DataError(
-                f"{path}: this is no record of a release ({error})", hint=HINT
-            ) from error
+        known: dict[str, list[str]] = read_json(path, "record of a release", HINT, {str: [str]})
         return known
 
     def _write(self, known: dict[str, list[str]]) -> None:
