@@ -118,7 +118,7 @@ def declared(taker: Callable[..., Any]) -> dict[str, Option]:
     """
     try:
         hints = get_type_hints(taker, include_extras=True)
-    except NameError:  # names that only a type checker imports: the defaults say the kinds
+    except (NameError, TypeError):  # names that only a type checker imports, or no plain function
         hints = {}
     if dataclasses.is_dataclass(taker):
         defaults = {field.name: field.default for field in dataclasses.fields(taker) if field.init}
