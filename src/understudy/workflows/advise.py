@@ -99,14 +99,11 @@ class Advice:
         """Plain values."""
         return {
             "version": 1,
-            "rows": self.rows,
+            **vars(self),
             "columns": [vars(column) for column in self.columns],
             "sets": [{"names": list(s.names), "unique": s.unique} for s in self.sets],
             "keys": list(self.keys),
-            "keys_unique": self.keys_unique,
             "sensitive": list(self.sensitive),
-            "looked": self.looked,
-            "complete": self.complete,
         }
 
 

@@ -67,15 +67,11 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        lists = ("versions", "checks", "findings", "verdicts")
+        changes = ("versions", "checks", "findings", "verdicts")
         return {
             "equal": self.equal,
-            "read": list(self.read),
-            "files": list(self.files),
-            "notes": list(self.notes),
-            **{
-                name: [difference.to_dict() for difference in getattr(self, name)] for name in lists
-            },
+            **{name: list(getattr(self, name)) for name in ("read", "files", "notes")},
+            **{name: [change.to_dict() for change in getattr(self, name)] for name in changes},
             "tolerance": self.tolerance,
             "largest_relative_difference": None if self.largest == inf else self.largest,
         }
