@@ -18,7 +18,7 @@ from understudy.data.datasets import dataset
 from understudy.judging.comparison import Comparison, compare_tables
 from understudy.judging.findings import Finding
 from understudy.measures import MEASURES
-from understudy.workflows.running import run as measured
+from understudy.workflows.measuring import run_measure as measured
 
 ATTACKS = 2000
 SOME = 60  # anonymeter takes minutes for more of them

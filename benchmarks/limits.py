@@ -13,8 +13,8 @@ from understudy.data.tables import Table
 from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
 from understudy.synthesizers.bayes.conditionals import merge_codes
-from understudy.workflows.advisor import advise
-from understudy.workflows.running import run as measured
+from understudy.workflows.advise import advise
+from understudy.workflows.measuring import run_measure as measured
 
 
 def run() -> Iterator[tuple[str, str, str]]:

@@ -4,16 +4,16 @@
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from understudy.attacks import ATTACKS
 from understudy.attacks.refits import AttackFunction
 from understudy.data.datasets import FOLDER, Dataset, registry
 from understudy.measures import MEASURES, Measure
+from understudy.options import declared
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS
 from understudy.synthesizers import options_of as method_options
-from understudy.workflows.running import options_of
 
 HERE = Path(__file__).parent
 DIRECTIONS = {"lower": "lower", "higher": "higher", "reference": "nearer to the reference"}
@@ -95,15 +95,14 @@ def anchor(name: str) -> str:
     return name.lower().replace(".", "")
 
 
-def options(found: dict[str, object]) -> str:
-    """List options with their defaults."""
+def options(found: Mapping[str, object]) -> str:
+    """List options with their defaults and bounds."""
     return ", ".join(f"`{name}` = {value}" for name, value in found.items()) or "none"
 
 
 def section(name: str, measure: Measure | AttackFunction) -> str:
     """Write the card of one measure or attack."""
     card = measure.card
-    defaults = {option: p.default for option, p in options_of(measure).items()}
     facts = [
         ("Says", card.meaning),
         ("Computed as", card.formula),
@@ -113,7 +112,7 @@ def section(name: str, measure: Measure | AttackFunction) -> str:
         ("Does not show", card.not_shown),
         ("Threat", card.threat),
         ("Needs", ", ".join(card.needs)),
-        ("Options", options(defaults)),
+        ("Options", options(declared(measure))),
         ("Source", card.source),
     ]
     lines = [f"- **{label}:** {text}" for label, text in facts if text]

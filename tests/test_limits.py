@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -10,15 +11,15 @@ import process
 import understudy as us
 from people import people
 from understudy.attacks import ATTACKS
-from understudy.cli.texts import replicate_paths
+from understudy.cli.common import parse_options
+from understudy.cli.synthesize import replicate_paths
 from understudy.errors import OptionError
 from understudy.measures import MEASURES
-from understudy.options import MOST_ROWS, check_number
+from understudy.options import MOST_ROWS, check_each, check_number, declared
 from understudy.synthesizers import SYNTHESIZERS
 from understudy.workflows.attack import attack
 from understudy.workflows.calibrate import calibrate
-from understudy.workflows.release.asked import check_method
-from understudy.workflows.running import NUMBERS, check_options, options_of
+from understudy.workflows.release import check_method
 
 NOT_FINITE = [math.nan, math.inf, -math.inf]
 FLOATS = [
@@ -33,6 +34,10 @@ WHOLE = [
     for field in dataclasses.fields(method)
     if field.init and type(field.default) is int
 ]
+
+
+def check_options(given) -> None:
+    check_each(given, MEASURES, "measure")
 
 
 def refused(what: str, make) -> None:
@@ -65,8 +70,8 @@ def test_a_million_trees_are_too_many(name):
 def test_no_number_of_a_measure_is_nan_or_infinite(value):
     seen = 0
     for name, measure in MEASURES.items():
-        for option, parameter in options_of(measure).items():
-            if parameter.annotation in NUMBERS:
+        for option, taken in declared(measure).items():
+            if taken.is_number and str not in taken.kinds:
                 seen += 1
                 refused(
                     f"{name}: {option}", lambda n=name, o=option: check_options({n: {o: value}})
@@ -76,15 +81,15 @@ def test_no_number_of_a_measure_is_nan_or_infinite(value):
 
 def test_whole_numbers_of_measures_and_attacks_have_an_end():
     for name, measure in MEASURES.items():
-        for option, parameter in options_of(measure).items():
-            if parameter.annotation is int:
+        for option, taken in declared(measure).items():
+            if taken.kinds == (int,):
                 refused(
                     f"{name}: {option}", lambda n=name, o=option: check_options({n: {o: 10**21}})
                 )
     for name, game in ATTACKS.items():
-        for option, parameter in options_of(game).items():
-            if parameter.annotation in (int, float | None):
-                value = 10**21 if parameter.annotation is int else math.nan
+        for option, taken in declared(game).items():
+            if taken.is_number:
+                value = 10**21 if int in taken.kinds else math.nan
                 refused(
                     f"{name}: {option}",
                     lambda n=name, o=option, v=value: attack(n, None, "cart", options={o: v}),
@@ -148,3 +153,38 @@ def test_rows_are_whole_numbers(rows):
     model = us.synthesizer("bootstrap").fit(people(60, 1))
     with pytest.raises(OptionError, match="rows = "):
         model.sample(rows)
+
+
+def test_what_a_measure_refuses_is_declared_where_it_is_taken():
+    for name, given in {
+        "fidelity.trivariate": {"resamples": 1},
+        "fidelity.univariate": {"distance": "far"},
+        "fidelity.detection": {"folds": 1},
+        "utility.estimates": {"family": "poison"},
+        "privacy.adversary_error": {"share": 0.0},
+        "privacy.radius_attribution": {"weights": "none"},
+    }.items():
+        ((option, value),) = given.items()
+        refused(f"{name}: {option} = {value!r}", lambda n=name, g=given: check_options({n: g}))
+    assert str(declared(MEASURES["fidelity.detection"])["folds"]) == "5 (2 or more)"
+
+
+def test_every_kind_that_an_option_takes_is_taken():
+    check_options(
+        {
+            "privacy.adversary_error": {"neighbours": [1, 3]},
+            "utility.regression": {"models": ["linear"]},
+            "privacy.correct_attribution": {"length": None, "strata": "sex"},
+            "privacy.closest_record": {"distance": abs},
+            "fidelity.hellinger": {"bins": np.int64(5)},
+        }
+    )
+    refused("strata = 3 is not text", lambda: check_options({"privacy.membership": {"strata": 3}}))
+
+
+def test_a_number_on_the_command_line_is_text_where_text_is_asked_for():
+    given = ["privacy.closest_record.strata=1", "privacy.adversary_error.neighbours=3"]
+    assert parse_options(given) == {
+        "privacy.closest_record": {"strata": "1"},
+        "privacy.adversary_error": {"neighbours": 3},
+    }

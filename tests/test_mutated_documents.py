@@ -87,7 +87,8 @@ def test_policies(most):
     finding = {"measure": "privacy.closest_record", "status": "ok", "interval": [0.4, 0.5]}
 
     def use(changed):
-        policy.to_junit(policy.loads(as_toml(changed), measures=MEASURES).judge([finding]))
+        judged = policy.loads(as_toml(changed), measures=MEASURES).judge([finding])
+        policy.to_junit([verdict.to_dict() for verdict in judged])
 
     counted(rules, most and 10 * most, use)
 

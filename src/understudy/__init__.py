@@ -11,6 +11,7 @@ _HOMES = {
     "Benchmark": "understudy.workflows.benchmark",
     "Calibration": "understudy.workflows.calibrate",
     "Codec": "understudy.data.codec",
+    "Candidates": "understudy.workflows.compare",
     "Column": "understudy.data.schema",
     "Comparison": "understudy.judging.comparison",
     "Contest": "understudy.workflows.compare",

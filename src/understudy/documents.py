@@ -20,10 +20,12 @@ DEEPEST = 100
 LARGEST_WHOLE = 10**39  # a seed of 128 bits is below
 
 
-def read_json(path: Path, what: str, hint: str) -> Any:
-    """Read a JSON file; what cannot be read is an error that calls it by its kind (``what``)."""
+def read_json(path: Path, what: str, hint: str, form: Any = object) -> Any:
+    """Read a JSON file of a form (see ``check_form``); errors call it by its kind (``what``)."""
     try:
-        return loads_json(read_text(path, what, hint))
+        document = loads_json(read_text(path, what, hint))
+        check_form(document, form)
+        return document
     except ValueError as error:
         raise DataError(f"{path}: this is not a whole {what} ({error})", hint=hint) from error
 

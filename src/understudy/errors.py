@@ -1,5 +1,10 @@
 """One root error. Every message says what was found and ends with a hint on what to do."""
 
+from collections.abc import Iterable
+
+CLOSE = 0.65  # one letter of three is another
+SHOWN = 12
+
 
 class UnderstudyError(Exception):
     r"""Anything that a caller can put right.
@@ -40,6 +45,25 @@ class OptionError(UnderstudyError):
 
 class MissingExtraError(UnderstudyError):
     """An optional library is not installed."""
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """Give a hint for a name that does not exist.
+
+    Examples
+    --------
+    >>> near("agee", ["age", "sex"]), near("charges", ["age", "sex"])
+    ("did you mean 'age'?", 'there are: age, sex')
+    """
+    import difflib
+
+    names = list(names)
+    folded = {known.casefold(): known for known in names}
+    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=CLOSE)
+    if close:
+        return f"did you mean '{folded[close[0]]}'?"
+    listed = ", ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
+    return f"there are: {listed}" if names else "there is none at all"
 
 
 def interruption(error: BaseException | None) -> KeyboardInterrupt | None:

@@ -82,7 +82,7 @@ LISTS = [
     (command.name, parameter.opts[0])
     for command in (cli.get_command(None, name) for name in cli.list_commands(None))
     for parameter in command.params
-    if parameter.callback is common.names
+    if parameter.callback in (common.names, common.names_or_none)
 ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from understudy.cli.texts import given_values, margin_shares
+from understudy.cli.synthesize import given_values, margin_shares
 from understudy.errors import OptionError
 
 

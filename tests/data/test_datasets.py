@@ -6,11 +6,11 @@ import understudy as us
 from understudy.data.datasets import dataset, registry
 from understudy.errors import DataError
 from understudy.measures import MEASURES
-from understudy.workflows.running import options_of
+from understudy.options import declared
 
 FAST = (("resamples", 5), ("permutations", 99), ("iterations", 5))
 QUICK = {
-    name: {option: n for option, n in FAST if option in options_of(measure)}
+    name: {option: n for option, n in FAST if option in declared(measure)}
     for name, measure in MEASURES.items()
 }
 ALONE = [n for n in registry() if not n.startswith(("adult_", "bank-marketing_", "randhie"))]

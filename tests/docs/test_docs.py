@@ -18,7 +18,7 @@ from understudy.data.schema import loads
 from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS, Synthesizer, synthesizer
-from understudy.workflows.running import run
+from understudy.workflows.measuring import run_measure as run
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

@@ -12,7 +12,8 @@ from people import people
 from understudy.judging.comparison import compare_tables
 from understudy.judging.findings import Finding
 from understudy.measures import MEASURES
-from understudy.workflows.running import options_of, run
+from understudy.options import declared
+from understudy.workflows.measuring import run_measure as run
 
 NAMES = list(MEASURES)
 FIDELITY = [name for name in NAMES if name.startswith("fidelity.")]
@@ -34,7 +35,7 @@ FAST = (
     ("shuffles", 5),
 )
 QUICK = {
-    name: {option: n for option, n in FAST if option in options_of(measure)}
+    name: {option: n for option, n in FAST if option in declared(measure)}
     for name, measure in MEASURES.items()
 }
 TARGET = "sex"
@@ -286,7 +287,7 @@ def test_progress_is_reported(tables):
 
 
 REDRAWN = {
-    *(name for name in FIDELITY if "resamples" in options_of(MEASURES[name])),
+    *(name for name in FIDELITY if "resamples" in declared(MEASURES[name])),
     "privacy.closest_record",
     "privacy.neighbour_ratio",
     "privacy.mean_minimal_distance",

@@ -14,7 +14,7 @@ import pytest
 
 import understudy as us
 from understudy.measures import MEASURES
-from understudy.workflows.running import options_of
+from understudy.options import declared
 
 K = 5
 ROWS = 300
@@ -26,7 +26,7 @@ FAST = (
     ("shuffles", 2),
 )
 QUICK = {
-    name: {option: n for option, n in FAST if option in options_of(measure)}
+    name: {option: n for option, n in FAST if option in declared(measure)}
     for name, measure in MEASURES.items()
 }
 ROLES = {

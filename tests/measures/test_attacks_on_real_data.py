@@ -13,7 +13,7 @@ from scipy.stats import binom
 from understudy.data.tables import Table
 from understudy.judging.comparison import Comparison, compare_tables
 from understudy.measures import MEASURES
-from understudy.workflows.running import run
+from understudy.workflows.measuring import run_measure as run
 
 ROLES = {
     "insurance": (("age", "sex", "region", "children"), ("charges", "smoker")),

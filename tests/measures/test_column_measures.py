@@ -14,7 +14,7 @@ from understudy.data.tables import Table
 from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
 from understudy.measures.fidelity.moments import shown
-from understudy.workflows.running import run
+from understudy.workflows.measuring import run_measure as run
 
 
 def test_total_variation_by_hand():

@@ -16,7 +16,8 @@ from scipy.stats import binom
 
 from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
-from understudy.workflows.running import options_of, run
+from understudy.options import declared
+from understudy.workflows.measuring import run_measure as run
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +38,7 @@ DISCLOSURE = [
 def chosen(**wanted: int) -> dict[str, dict[str, int]]:
     """Give each measure those of the options that it has."""
     return {
-        name: {option: n for option, n in wanted.items() if option in options_of(MEASURES[name])}
+        name: {option: n for option, n in wanted.items() if option in declared(MEASURES[name])}
         for name in DISCLOSURE
     }
 

@@ -14,7 +14,7 @@ from understudy.errors import OptionError
 from understudy.judging.comparison import Made, compare_tables
 from understudy.judging.findings import Finding, Z
 from understudy.measures import MEASURES
-from understudy.workflows.running import run
+from understudy.workflows.measuring import run_measure as run
 
 sm = pytest.importorskip("statsmodels.api")
 NAME = "utility.estimates"

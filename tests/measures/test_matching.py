@@ -9,7 +9,7 @@ from understudy.errors import OptionError, UnderstudyError
 from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
 from understudy.measures.privacy.matching import match_rate
-from understudy.workflows.running import run
+from understudy.workflows.measuring import run_measure as run
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from understudy.measures import MEASURES
 from understudy.measures.utility.regression import SCORES, regression, score
 from understudy.measures.utility.splits import corrected_half
 from understudy.measures.utility.training import OWN, learn, learners
-from understudy.workflows.running import run
+from understudy.workflows.measuring import run_measure as run
 
 QUICK = {"models": "linear,boosting", "iterations": 20}
 

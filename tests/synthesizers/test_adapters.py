@@ -21,7 +21,7 @@ from understudy.data.tables import Table
 from understudy.errors import DataError, MissingExtraError, OptionError
 from understudy.synthesizers.adapters.base import hand_over, take_back
 from understudy.synthesizers.generators import Ours
-from understudy.workflows.release.asked import check_method
+from understudy.workflows.release import check_method
 
 ADAPTERS = ("sdv", "datasynthesizer", "mostlyai")
 LICENCES = {"sdv": "Business Source", "datasynthesizer": "MIT", "mostlyai": "Apache"}

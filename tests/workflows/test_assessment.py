@@ -77,7 +77,7 @@ def test_what_is_needed_and_missing_is_not_applicable(real, monkeypatch):
         ({"options": {"fidelity.helinger": {}}}, "fidelity.helinger"),
         ({"options": {"fidelity.hellinger": {"bin": 3}}}, "no option 'bin'"),
         ({"options": {"fidelity.hellinger": {"bins": 0}}}, "bins = 0"),
-        ({"options": {"fidelity.hellinger": {"bins": "many"}}}, "not a number"),
+        ({"options": {"fidelity.hellinger": {"bins": "many"}}}, "not a whole number"),
         ({"keys": ["aeg"]}, "aeg"),
         ({"sensitive": ["income"]}, "income"),
         ({"target": "income"}, "income"),

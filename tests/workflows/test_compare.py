@@ -16,6 +16,7 @@ from understudy.errors import UnderstudyError
 from understudy.judging.comparison import compare_tables
 from understudy.judging.findings import Finding
 from understudy.measures import MEASURES, choose
+from understudy.options import declared
 from understudy.workflows.assess import assess
 from understudy.workflows.assessment import Assessment
 from understudy.workflows.compare.differences import (
@@ -28,7 +29,6 @@ from understudy.workflows.compare.differences import (
     spaced,
 )
 from understudy.workflows.compare.judgement import judge
-from understudy.workflows.running import options_of
 
 CHEAP: dict[str, dict[str, Any]] = {
     FIDELITY: {"resamples": 30, "permutations": 1},
@@ -160,7 +160,7 @@ def test_real_tables_are_coded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_roles_choose_measures_as_in_assess() -> None:
     roles = {"keys": ["sex", "age"], "sensitive": ["smoker"], "target": "plan"}
-    cheap = {name: {o: n for o, n in LEAST if o in options_of(m)} for name, m in MEASURES.items()}
+    cheap = {name: {o: n for o, n in LEAST if o in declared(m)} for name, m in MEASURES.items()}
     contest = us.compare(real(120, 1), {"a": real(120, 2)}, options=cheap, **roles)
     assert [f.measure for f in contest["a"]] == choose(given=roles)
     for role in roles:
@@ -383,3 +383,26 @@ def test_two_releases_of_one_generator_seldom_differ(p: float) -> None:
         f"5 % of {runs} is 6, and 13 is its 99.5 % quantile: {alarms}"
     )
     assert seen == 10, "another generator is told apart"
+
+
+def test_levels_and_the_word_all_mean_what_they_mean_in_assess() -> None:
+    tables, fast = (people(300, 1), people(300, 3)), {"fidelity.univariate": {"resamples": 9}}
+    asked: dict[str, Any] = {"keys": "sex", "sensitive": "all", "by": "sex", "options": fast}
+    asked |= {"measures": "fidelity.univariate"}
+    found = us.compare(tables[0], {"fresh": tables[1]}, **asked)
+    alone = us.assess(*tables, **asked)
+    assert found["fresh"]["fidelity.univariate"].parts == alone["fidelity.univariate"].parts
+    assert found["fresh"].provenance["by"] == ["sex"]
+    assert any(note.startswith("sensitive = all") for note in found.provenance["notes"])
+
+
+def test_a_measure_is_named_by_a_plain_text() -> None:
+    real = people(100, 1)
+    found = us.compare(real, {"copy": real}, measures="fidelity.hellinger")
+    assert "fidelity.hellinger" in {finding.measure for finding in found["copy"]}
+    (alone,) = us.assess(real, real, measures="fidelity.hellinger")
+    assert alone.measure == "fidelity.hellinger"
+
+
+def test_the_name_of_version_one_is_still_there() -> None:
+    assert us.Contest is us.Candidates

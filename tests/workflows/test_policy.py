@@ -116,7 +116,9 @@ def test_junit_is_read_by_a_parser():
         f'[[rule]]\nmeasure = "{NAME}"\nupper = 0.52\n[[rule]]\nmeasure = "{NAME}"\nlower = 0.9\n'
         f'[[rule]]\nmeasure = "a<b"\nupper = 1'
     )
-    suite = ElementTree.fromstring(to_junit(policy.judge([found(0.5, 0.51)])).encode())
+    suite = ElementTree.fromstring(
+        to_junit([v.to_dict() for v in policy.judge([found(0.5, 0.51)])]).encode()
+    )
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
     assert [[child.tag for child in case] for case in suite] == [[], ["failure"], ["error"]]
     assert suite[2].get("classname") == "a<b"
@@ -244,7 +246,7 @@ def test_a_level_that_was_not_measured_is_never_a_pass():
 def test_junit_stands_what_xml_cannot_hold_and_tells_the_reason():
     finding = by_sex(**{"a\x0bb": (0.6, 0.7)})
     policy = loads(f'[[rule]]\nmeasure = "{NAME}"\nby = "sex"\nupper = 0.52\nreason = "so"')
-    text = to_junit(policy.judge([finding]))
+    text = to_junit([v.to_dict() for v in policy.judge([finding])])
     failure = ElementTree.fromstring(text).find("testcase/failure")
     assert "\ufffd" in failure.get("message")
     assert failure.text.startswith("so")

@@ -23,7 +23,8 @@ from understudy.errors import DataError, OptionError
 from understudy.measures import MEASURES
 from understudy.workflows import policy as policies
 from understudy.workflows import verify as receipt
-from understudy.workflows.release import folders, gate, release, stages
+from understudy.workflows.release import Decision, folders, release, stages
+from understudy.workflows.request import Request
 
 
 def test_a_pass_makes_both_folders(home):
@@ -346,8 +347,8 @@ def test_levels_of_every_column_that_rules_name_are_measured(home, short):
     assert json.loads(Path("out-steward/plan.json").read_text())["by"] == ["sex", "side"]
     assert receipt.verify("out-steward/receipt.json").equal
     rules = policies.read(Path("levels.toml"), MEASURES)
-    assert policies.level_columns(["half", "sex"], rules) == ["half", "sex", "side"]
-    assert policies.level_columns("half", rules) == ["half", "sex", "side"]
+    assert Request.of(by=["half", "sex"], policy=rules).by == ("half", "sex", "side")
+    assert Request.of(by="half", policy="levels.toml").by == ("half", "sex", "side")
 
 
 @pytest.mark.parametrize("modules", ["first", "after", "never"])
@@ -419,7 +420,7 @@ def test_an_error_after_the_model_keeps_it(home, short, monkeypatch):
         raise DataError("no luck")
 
     with monkeypatch.context() as patch:
-        patch.setattr(stages, "assess", failing)
+        patch.setattr(stages, "answer", failing)
         with pytest.raises(DataError, match="no luck"):
             run()
     assert Path("out-steward.unfinished/release.model").is_file()
@@ -432,7 +433,7 @@ def test_a_frame_can_be_released(home, short):
     )
     assert made.outcome == "PASS"
     assert pl.read_parquet("out/synthetic.parquet").height == 100
-    assert gate.Decision is type(made)
+    assert Decision is type(made)
 
 
 def test_rows_that_break_a_constraint_are_told(home, short):

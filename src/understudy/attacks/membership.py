@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -34,6 +34,7 @@ from understudy.judging.findings import (
     described,
 )
 from understudy.judging.rates import EXPECTED, RATES, clopper_pearson, threshold
+from understudy.options import AtLeast
 
 FEWEST = 8
 GAMES = ("alone", "together")
@@ -98,8 +99,8 @@ def membership(
     setting: AttackSetting,
     *,
     record: int | None = None,
-    records: int = 4,
-    canaries: int = 1,
+    records: Annotated[int, AtLeast(0)] = 4,
+    canaries: Annotated[int, AtLeast(0)] = 1,
     trials: int = 100,
     rows: Any = None,
     game: str = "alone",

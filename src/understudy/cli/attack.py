@@ -1,7 +1,7 @@
 """understudy attack."""
 
-import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -22,22 +22,16 @@ GAMES = ("worlds", "membership", "audit")
 )
 @click.option("--release", type=common.FILE, multiple=True, help="What was released; repeatable.")
 @click.option("--record", type=click.IntRange(min=1), help="The row attacked, from 1; else chosen.")
-@click.option(
-    "--budget", type=click.FloatRange(min=0, min_open=True), default=300.0, show_default=True,
-    help="Seconds for refits.",
-)  # fmt: skip
+@common.seconds("--budget", 300.0, "Seconds for refits.")
 @click.option("--refits", type=click.IntRange(min=1), help="The most refits.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes; all cores if not given.")
-@click.option(
-    "--limit", type=click.FloatRange(min=0, min_open=True), default=600.0, show_default=True,
-    help="Seconds after which a single refit is given up.",
-)  # fmt: skip
-@click.option("--journal", type=common.FILE, help="A file to go on from; for its owner alone.")
+@common.workers
+@common.seconds("--limit", 600.0, "Seconds after which a single refit is given up.")
+@common.journal
 @common.schema
 @common.options
 @common.seed
 @common.as_json
-@click.option("--html", type=common.FILE, help="Write the report as one HTML file.")
+@common.html
 @click.option(
     "--register", type=common.FILE, help="Write the record attacked; for the steward alone."
 )
@@ -49,42 +43,35 @@ def command(
     program: str | None,
     release: tuple[Path, ...],
     record: int | None,
-    budget: float,
-    refits: int | None,
-    workers: int | None,
-    limit: float,
     journal: Path | None,
     schema: Path | None,
-    options: tuple[str, ...],
-    seed: int,
+    options: dict[str, dict[str, Any]],
     json_file: Path | None,
     html: Path | None,
     register: Path | None,
     quiet: bool,
+    **asked: Any,
 ) -> None:
     """Play a GAME against the generator that learnt TRAIN.
 
     worlds: which value had the last record? membership: was a record in the data? audit: how
     much epsilon does it spend at least? The exit status is 2 if there is no answer.
     """
-    from understudy.data.tables import format_of, without_formulas, write_file
     from understudy.errors import DataError
     from understudy.synthesizers.generators import Ours
-    from understudy.workflows.assessment import cards
     from understudy.workflows.attack import attack
 
-    common.check_outputs([html, register, journal], [train, *release, schema], json_file=json_file)
-    if register is not None:
-        format_of(register)
+    common.check_outputs(
+        [html, journal], [train, *release, schema], json_file=json_file, register=register
+    )
     if (method is None) == (program is None):
         raise click.UsageError("Name the generator: either --method or --command.")
-    given = common.parse_options(options)
-    own = given.pop(f"attack.{game}", {})
+    own = options.pop(f"attack.{game}", {})
     if record is not None:
         own["record"] = record
     name = "command" if method is None else method
-    common.only(given, name)
-    chosen = {**given.get(name, {}), **({} if program is None else {"command": program})}
+    common.only(options, name)
+    chosen = {**options.get(name, {}), **({} if program is None else {"command": program})}
     errors: list[str] = []
     with common.stopped(common.goes_on(journal), quiet), common.progress_bar(quiet) as progress:
         result = attack(
@@ -93,32 +80,18 @@ def command(
             Ours(name, chosen),
             release=list(release),
             schema=schema,
-            seed=seed,
-            budget=budget,
-            refits=refits,
-            workers=workers,
-            limit=limit,
             journal=journal,
             options=own,
             progress=progress,
             tell=errors.append,
+            **asked,
         )
     if errors:
         # on the steward's screen alone: a generator may quote the rows that it was given
         common.say(f"refits that failed: {len(errors):,}; the first: {errors[0]}")
-    data = result.to_dict()
-    if json_file is not None:
-        common.write_json(data, json_file)
-    if html is not None:
-        result.to_html(html, title=f"Attack: {game}")
-        common.say(f"wrote {html}", quiet=quiet)
-    if register is not None:
-        write_file(without_formulas(result.register()), register, for_owner=True)
-        common.say(f"wrote {register} (single records: do not share it)", quiet=quiet)
-    if str(json_file) != "-" and not quiet:
-        from understudy.report import console
-
-        console.show(data, cards(), file=sys.stdout)
+    common.write_html(result, html, quiet, title=f"Attack: {game}")
+    common.write_register(result, register, quiet)
+    common.put_out(result.to_dict(), json_file, quiet, common.show_assessment)
     (finding,) = result
     if finding.status == "failed":
         raise DataError(

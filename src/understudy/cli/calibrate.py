@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,24 +13,20 @@ from understudy.cli import common
 @click.argument("real", type=common.FILE)
 @click.option("--out", type=common.FILE, required=True, help="For understudy assess --calibration.")
 @click.option("--method", metavar="NAME", help="Plant in its output instead of in real rows.")
-@click.option(
-    "--budget", type=click.FloatRange(min=0, min_open=True), default=480.0, show_default=True,
-    help="Seconds, of all goes together.",
-)  # fmt: skip
+@common.seconds("--budget", 480.0, "Seconds, of all goes together.")
 @click.option(
     "--rows", type=click.IntRange(min=1), default=15_000, show_default=True,
     help="Real rows to use at most.",
 )  # fmt: skip
-@click.option("--keys", callback=common.names, metavar="A,B", help=common.KEYS + " The default.")
-@click.option(
-    "--sensitive", callback=common.names, metavar="C,D",
-    help="What must not be learnt; by default what understudy keys proposes, the first three.",
-)  # fmt: skip
-@click.option(
-    "--measures", callback=common.names, metavar="NAME,…", help="Privacy measures; else all."
+@common.listed("--keys", "A,B", common.KEYS + " The default.")
+@common.listed(
+    "--sensitive",
+    "C,D",
+    "What must not be learnt; by default what understudy keys proposes, the first three.",
 )
-@click.option("--workers", type=click.IntRange(min=1), help="Processes; all cores if not given.")
-@click.option("--journal", type=common.FILE, help="A file to go on from; for its owner alone.")
+@common.measures("Privacy measures; else all.")
+@common.workers
+@common.journal
 @common.schema
 @common.options
 @common.seed
@@ -38,19 +35,14 @@ from understudy.cli import common
 def command(
     real: Path,
     out: Path,
-    method: str | None,
-    budget: float,
-    rows: int,
     keys: tuple[str, ...],
     sensitive: tuple[str, ...],
-    measures: tuple[str, ...],
-    workers: int | None,
+    measures: tuple[str, ...] | None,
     journal: Path | None,
     schema: Path | None,
-    options: tuple[str, ...],
-    seed: int,
     html: Path | None,
     quiet: bool,
+    **asked: Any,
 ) -> None:
     """Say how small a leak each privacy measure would notice on data like REAL.
 
@@ -64,23 +56,16 @@ def command(
     with common.stopped(common.goes_on(journal), quiet), common.progress_bar(quiet) as progress:
         result = calibrate(
             real,
-            method=method,
             keys=keys or "auto",
             sensitive=sensitive or "auto",
-            measures=measures or ("privacy",),
-            options=common.parse_options(options),
-            budget=budget,
-            rows=rows,
-            workers=workers,
+            measures=measures or "privacy",
             schema=schema,
-            seed=seed,
             journal=journal,
             progress=progress,
+            **asked,
         )
     result.to_json(out)
     common.say(f"wrote {out}", quiet=quiet)
-    if html is not None:
-        result.to_html(html)
-        common.say(f"wrote {html}", quiet=quiet)
+    common.write_html(result, html, quiet)
     if not quiet:
         show(result.to_dict(), file=sys.stdout)

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,16 +15,10 @@ WRITE = "write NAME=PATH, such as cart=cart.csv"
 @click.argument("train", type=common.FILE)
 @click.argument("candidates", nargs=-1, required=True, metavar="NAME=PATH…")
 @click.option("--holdout", type=common.FILE, help="Fresh real rows that no generator saw.")
-@click.option("--keys", callback=common.names, metavar="A,B", help=common.KEYS)
-@click.option("--sensitive", callback=common.names, metavar="C,D", help=common.SENSITIVE)
-@click.option("--target", metavar="COLUMN", help="What is to be predicted.")
-@click.option("--formula", multiple=True, metavar="Y ~ X", help=common.FORMULA)
-@click.option(
-    "--measures",
-    callback=common.names,
-    metavar="NAME,…",
-    help="Names, prefixes or all; the two measures that decide are always taken.",
-)
+@common.roles
+@click.option("--aligned", is_flag=True, help="Row i of each stands for person i of TRAIN.")
+@common.listed("--by", "A,B", "Measure also each of their levels alone.")
+@common.measures("Names, prefixes or all; the two measures that decide are always taken.")
 @click.option("--no-curve", is_flag=True, help="Leave out the reference curve of flip.")
 @common.schema
 @common.options
@@ -35,23 +30,18 @@ def command(
     train: Path,
     candidates: tuple[str, ...],
     holdout: Path | None,
-    keys: tuple[str, ...],
-    sensitive: tuple[str, ...],
-    target: str | None,
-    formula: tuple[str, ...],
-    measures: tuple[str, ...],
     no_curve: bool,
     schema: Path | None,
-    options: tuple[str, ...],
-    seed: int,
     json_file: Path | None,
     html: Path | None,
     quiet: bool,
+    **asked: Any,
 ) -> None:
     """Compare synthetic tables made from TRAIN, each given as NAME=PATH.
 
     Says which candidates the evidence puts behind another, and no more than its intervals support.
     """
+    from understudy.report.compare import show
     from understudy.workflows.compare import compare
 
     tables = named(candidates)
@@ -61,27 +51,13 @@ def command(
             train,
             tables,
             holdout=holdout,
-            keys=keys,
-            sensitive=sensitive,
-            target=target,
-            formula=formula,
-            measures=measures or None,
-            options=common.parse_options(options),
             schema=schema,
             curve=not no_curve,
-            seed=seed,
             progress=progress,
+            **asked,
         )
-    data = result.to_dict()
-    if json_file is not None:
-        common.write_json(data, json_file)
-    if html is not None:
-        result.to_html(html)
-        common.say(f"wrote {html}", quiet=quiet)
-    if str(json_file) != "-" and not quiet:
-        from understudy.report.compare import show
-
-        show(data, file=sys.stdout)
+    common.write_html(result, html, quiet)
+    common.put_out(result.to_dict(), json_file, quiet, lambda found: show(found, file=sys.stdout))
 
 
 def named(candidates: tuple[str, ...]) -> dict[str, Path]:

@@ -21,9 +21,7 @@ SHOWN = (
 @click.command("demo")
 @click.option("--out", type=common.FILE, default=Path("understudy-demo"), show_default=True)
 @click.option("--data", "name", default="randhie", show_default=True, help="A data set by name.")
-@click.option(
-    "--method", default=common.DEFAULT_METHOD, show_default=True, help="See understudy methods."
-)
+@common.method
 @common.seed
 @common.quiet
 def command(out: Path, name: str, method: str, seed: int, quiet: bool) -> None:
@@ -33,11 +31,10 @@ def command(out: Path, name: str, method: str, seed: int, quiet: bool) -> None:
     """
     from understudy.data.datasets import dataset
     from understudy.data.tables import split, write_file
-    from understudy.report import benchmark, console
+    from understudy.report import benchmark
     from understudy.synthesizers import synthesizer
     from understudy.synthesizers.handover import Release, note_for
     from understudy.workflows.assess import assess
-    from understudy.workflows.assessment import cards
 
     chosen = dataset(name)
     path = chosen.path()
@@ -67,6 +64,6 @@ def command(out: Path, name: str, method: str, seed: int, quiet: bool) -> None:
     result.to_json(out / "assessment.json")
     result.to_html(out / "report.html", title=f"{chosen.source}, by {made.method.card.name}")
     if not quiet:
-        console.show(result.to_dict(), cards(), file=sys.stdout)
+        common.show_assessment(result.to_dict())
         benchmark.show_beside(beside, SHOWN, file=sys.stdout)
     common.say(f"wrote {out}: {', '.join([*tables, *WRITTEN])}", quiet=quiet)

@@ -9,7 +9,7 @@ import click
 from understudy.cli import common
 
 if TYPE_CHECKING:
-    from understudy.workflows.advisor import Advice
+    from understudy.workflows.advise import Advice
 
 ROLES = {"known": "a likely key", "sensitive": "likely sensitive", "unclear": "unclear"}
 WIDEST = 40
@@ -31,14 +31,12 @@ def command(
     Columns and small sets of columns are ranked by the share of records that they single out; all
     shares are counted on all rows. Whether others know a column is for you to judge.
     """
-    from understudy.workflows.advisor import advise
+    from understudy.workflows.advise import advise
 
     common.check_outputs([], [data, schema], json_file=json_file)
     found = advise(data, schema=schema, budget=budget)
-    if json_file is not None:
-        common.write_json({**found.to_dict(), "line": line(found)}, json_file)
-    if str(json_file) != "-" and not quiet:
-        _show(found)
+    told = {**found.to_dict(), "line": line(found)}
+    common.put_out(told, json_file, quiet, lambda _: _show(found))
 
 
 def line(found: "Advice") -> str:
@@ -55,25 +53,18 @@ def line(found: "Advice") -> str:
 
 def _show(found: "Advice") -> None:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     console = Console()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("column", overflow="fold", max_width=WIDEST)
-    table.add_column("values", justify="right")
-    table.add_column("alone", justify="right")
-    table.add_column("taken for")
-    table.add_column("why", overflow="fold")
+    table = common.table("column", ">values", ">alone", "taken for", "why")
+    table.columns[0].max_width = WIDEST
     for column in found.columns:
         alone = f"{100 * column.unique:.1f} %"
         cells = (f"{column.values:,}", alone, ROLES[column.role])
         table.add_row(Text(column.name), *cells, Text(column.why))
     console.print(table)
     if found.sets:
-        sets = Table(box=None, pad_edge=False, header_style="bold")
-        sets.add_column("columns together", overflow="fold")
-        sets.add_column("alone", justify="right")
+        sets = common.table("columns together", ">alone")
         for each in found.sets:
             sets.add_row(Text(", ".join(each.names)), f"{100 * each.unique:.1f} %")
         console.print()

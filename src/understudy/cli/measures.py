@@ -1,6 +1,7 @@
 """understudy measures."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,30 +13,23 @@ from understudy.cli import common
 def command(json_file: Path | None) -> None:
     """List the measures and attacks: what each number says and what it does not show."""
     from understudy.attacks import ATTACKS
-    from understudy.attacks.refits import AttackFunction
-    from understudy.measures import MEASURES, Measure
+    from understudy.measures import MEASURES
+    from understudy.options import declared
     from understudy.workflows.assessment import cards
-    from understudy.workflows.running import options_of
 
     common.check_outputs([], json_file=json_file)
+    every: dict[str, Any] = {**MEASURES, **ATTACKS}
     if json_file is not None:
-        common.write_json({"version": 1, "measures": list(cards().values())}, json_file)
+        told = [
+            {**card, "options": {o: taken.default for o, taken in declared(every[name]).items()}}
+            for name, card in cards().items()
+        ]
+        common.write_json({"version": 1, "measures": told}, json_file)
         return
-    every: list[Measure | AttackFunction] = [*MEASURES.values(), *ATTACKS.values()]
-    for measure in every:
+    for measure in every.values():
         card = measure.card
-        click.secho(card.name, bold=True, nl=False)
-        click.echo(
-            f"  {card.unit}, {card.better} is better"
-            if card.better != "reference"
-            else f"  {card.unit}"
-        )
-        common.paragraph(card.meaning)
-        common.paragraph(f"Does not show: {card.not_shown}")
-        if card.threat:
-            common.paragraph(f"Threat: {card.threat}")
-        if card.needs:
-            common.paragraph(f"Needs: {', '.join(card.needs)}.")
-        chosen = [f"{o}={p.default}" for o, p in options_of(measure).items()]
-        common.paragraph(f"Options: {', '.join(chosen)}" if chosen else "No options.")
-        click.echo()
+        better = "" if card.better == "reference" else f", {card.better} is better"
+        texts = [card.meaning, f"Does not show: {card.not_shown}"]
+        texts += [f"Threat: {card.threat}"] if card.threat else []
+        texts += [f"Needs: {', '.join(card.needs)}."] if card.needs else []
+        common.show_card(card.name, card.unit + better, texts, declared(measure))

@@ -28,17 +28,14 @@ def command(json_file: Path | None) -> None:
         return
     for name, method in SYNTHESIZERS.items():
         card = method.card
-        click.secho(name, bold=True, nl=False)
-        click.echo(f"  {card.title}{' (default)' if name == DEFAULT else ''}")
+        title = f"{card.title}{' (default)' if name == DEFAULT else ''}"
         if issubclass(method, Broken):
-            common.paragraph(f"It comes from {card.source}.")
-            click.echo()
+            common.show_card(name, title, [f"It comes from {card.source}."])
             continue
-        common.paragraph(f"Keeps {card.keeps}; loses {card.loses}.")
-        common.paragraph(f"Claim: {card.claim}")
-        common.paragraph(f"A saved model contains {card.file}.")
+        texts = [f"Keeps {card.keeps}; loses {card.loses}.", f"Claim: {card.claim}"]
         able = [ABILITIES[one].text for one in ABILITIES if one in abilities_of(method)]
-        common.paragraph(f"It {'; '.join(able)}." if able else "It only fits and samples.")
-        chosen = [f"{option}={default}" for option, default in options_of(method).items()]
-        common.paragraph(f"Options: {', '.join(chosen)}" if chosen else "No options.")
-        click.echo()
+        texts += [
+            f"A saved model contains {card.file}.",
+            f"It {'; '.join(able)}." if able else "It only fits and samples.",
+        ]
+        common.show_card(name, title, texts, options_of(method))

@@ -12,9 +12,7 @@ from understudy.cli import common
 @click.option("--out", type=common.FILE, required=True, help="Folder for the two files.")
 @click.option("--holdout", type=float, default=0.5, show_default=True, help="Share of the rows.")
 @click.option("--stratify", metavar="COLUMN", help="Keep the shares of this column's values.")
-@click.option(
-    "--group", metavar="COLUMN", help="Keep the rows of one person or household together."
-)
+@common.group
 @common.seed
 @common.quiet
 def command(

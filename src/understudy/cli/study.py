@@ -11,7 +11,7 @@ from understudy.cli import common
 @click.command("study")
 @click.argument("name")
 @click.option("--data", type=common.FILE, help="Folder of the files; else from UNDERSTUDY_DATA.")
-@click.option("--datasets", callback=common.names, metavar="A,B", help="All in the folder if none.")
+@common.listed("--datasets", "A,B", "All in the folder if none.")
 @click.option("--quick", is_flag=True, help="A few generators of each data set.")
 @common.as_json
 @common.quiet

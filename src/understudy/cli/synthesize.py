@@ -1,15 +1,15 @@
 """understudy synthesize."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from understudy.cli import common
-from understudy.cli.texts import given_values, margin_shares, replicate_paths
 from understudy.errors import OptionError, UnderstudyError
-from understudy.options import MOST_ROWS, check_number
+from understudy.options import MOST_REPLICATES, MOST_ROWS, check_number
 
 if TYPE_CHECKING:
     from understudy.synthesizers import Synthesizer
@@ -23,6 +23,8 @@ NOT_WITH_REPLACE = {
     "--save": "a model of some columns makes no rows",
     "--ledger": "the columns that are kept are real values, whatever is spent on the others",
 }
+GIVEN = "write --given A=VALUE, such as sex=F"
+MARGIN = "write such as sex=F:0.5,M:0.5"
 
 
 @click.command("synthesize")
@@ -44,14 +46,12 @@ NOT_WITH_REPLACE = {
 @click.option(
     "--constraint", multiple=True, metavar="EXPR", help="What every row meets, 'start <= end'."
 )
-@click.option(
-    "--replace", callback=common.names, metavar="A,B", help="Draw only these columns, in order."
-)
-@click.option("--keep", callback=common.names, metavar="A,B", help="Draw all columns but these.")
+@common.listed("--replace", "A,B", "Draw only these columns, in order.")
+@common.listed("--keep", "A,B", "Draw all columns but these.")
 @click.option("--replace-where", metavar="EXPR", help="Only for records that meet a condition.")
 @click.option("--train-on", type=common.FILE, help="Learn what is replaced from other records.")
 @click.option("--epsilon", type=float, help="Spend this much of differential privacy.")
-@click.option("--ledger", type=common.FILE, help="Add up what is spent on the same people.")
+@common.ledger
 @click.option("--save", type=common.FILE, help="Write the fitted model.")
 @click.option("--from", "model", type=common.FILE, help="Sample from a saved model; no real data.")
 @common.schema
@@ -80,7 +80,7 @@ def command(
     save: Path | None,
     model: Path | None,
     schema: Path | None,
-    options: tuple[str, ...],
+    options: dict[str, dict[str, Any]],
     seed: int | None,
     quiet: bool,
 ) -> None:
@@ -98,19 +98,16 @@ def command(
         raise click.UsageError("--from takes method, options, schema, constraints from the model.")
     if model is not None and (epsilon is not None or ledger is not None):
         raise click.UsageError("--from spends nothing: its epsilon was spent when it was fitted.")
+    whole = {
+        "--from": model,
+        "--rows": rows,
+        "--given": given,
+        "--margin": margin,
+        "--save": save,
+        "--ledger": ledger,
+    }
     if replace or keep:
-        _check_partial(
-            replace,
-            keep,
-            {
-                "--from": model,
-                "--rows": rows,
-                "--given": given,
-                "--margin": margin,
-                "--save": save,
-                "--ledger": ledger,
-            },
-        )
+        _check_partial(replace, keep, whole)
     elif replace_where or train_on:
         option = "--replace-where" if replace_where else "--train-on"
         raise OptionError(
@@ -122,42 +119,27 @@ def command(
     outputs, note = replicate_paths(out, replicates), note_for(out)
     common.check_outputs([*outputs, note, save, ledger], [train, model, schema, train_on])
     common.check_outputs([*outputs, note, save], [ledger])
-    asked = common.parse_options(options)
-    values, shares = given_values(given), margin_shares(margin)
+    conditions = {"given": given_values(given), "margins": margin_shares(margin)}
     if epsilon is not None:
-        asked = _with_epsilon(asked, method, epsilon, partial=bool(replace or keep))
+        options = _with_epsilon(options, method, epsilon, partial=bool(replace or keep))
     with common.progress_bar(quiet) as progress:
+        learnt: dict[str, Any] = {"seed": seed, "progress": progress}
+        learnt |= {"method": method, "options": options, "constraints": constraint}
         if model is not None:
-            release = _from_model(model, rows, values, shares, seed, progress)
+            release = _from_model(model, rows, conditions, seed, progress)
         elif replace or keep:
-            release = _partial(
-                train,
-                schema,
-                method,
-                asked,
-                seed,
-                progress,
-                replace=replace,
-                keep=keep,
-                where=replace_where,
-                train_on=train_on,
-                constraints=constraint,
-            )
+            partly: dict[str, Any] = {"replace": replace, "keep": keep, "where": replace_where}
+            release = _partial(train, schema, train_on=train_on, **partly, **learnt)
         else:
             release = _full(
                 train,
                 schema,
-                method,
-                asked,
-                seed,
-                progress,
-                rows=rows,
-                given=values,
-                margins=shares,
-                constraints=constraint,
+                rows,
+                conditions,
                 ledger=ledger,
                 saves=save is not None,
                 tell=lambda text: common.say(f"warning: {text}", quiet=quiet),
+                **learnt,
             )
         try:
             release.write(outputs, note=note, save=save)
@@ -202,36 +184,29 @@ def _with_epsilon(asked: Any, method: str | None, epsilon: float, *, partial: bo
 
 
 def _from_model(
-    model: Path,
-    rows: int | None,
-    given: Any,
-    margins: Any,
-    seed: int | None,
-    progress: common.Progress,
+    model: Path, rows: int | None, conditions: Any, seed: int | None, progress: common.Progress
 ) -> "Release":
     from understudy.synthesizers import load
     from understudy.synthesizers.handover import Release
 
     made = load(model)
     made.seed, made.progress = made.seed if seed is None else seed, progress
-    return Release.of_rows(made, rows, given=given, margins=margins)
+    return Release.of_rows(made, rows, **conditions)
 
 
 def _full(
     train: Any,
     schema: Any,
+    rows: int | None,
+    conditions: Any,
+    *,
     method: str | None,
     options: Any,
-    seed: int | None,
-    progress: common.Progress,
-    *,
-    rows: int | None,
-    given: Any,
-    margins: Any,
-    constraints: tuple[str, ...],
     ledger: Path | None,
     saves: bool,
     tell: Callable[[str], None],
+    constraints: tuple[str, ...],
+    **made_by: Any,
 ) -> "Release":
     from understudy.data.tables import Table
     from understudy.synthesizers import DEFAULT, synthesizer
@@ -244,7 +219,7 @@ def _full(
     name = DEFAULT if method is None else method
     common.only(options, name)
     own = options.get(name, {})
-    made = synthesizer(name, seed=seed, progress=progress, constraints=constraints, **own).ready()
+    made = synthesizer(name, constraints=constraints, **made_by, **own).ready()
     made.tell = tell
     if saves:
         made.check_saving()
@@ -253,13 +228,13 @@ def _full(
     if under_epsilon:
         refuse_typed_by_rows(train, table.schema)
     known = with_identifiers(table, all_constraints(table.schema, constraints)).schema
-    if given is not None:
-        given_condition(given, known)
-    if margins is not None:
-        Margins.of(margins, known)
+    if conditions["given"] is not None:
+        given_condition(conditions["given"], known)
+    if conditions["margins"] is not None:
+        Margins.of(conditions["margins"], known)
     made.fit(table, ledger=ledger)
     try:
-        return Release.of_rows(made, rows, given=given, margins=margins, train=table)
+        return Release.of_rows(made, rows, train=table, **conditions)
     except OptionError as error:  # TRAIN has the values, so it is the method that never shows them
         told = OptionError(f"{error.message} in what {name} makes: too rare", hint=error.hint)
         raise _still_spent(told, made) from error
@@ -268,16 +243,16 @@ def _full(
 def _partial(
     train: Any,
     schema: Any,
-    method: str | None,
-    options: Any,
-    seed: int | None,
-    progress: common.Progress,
     *,
     replace: tuple[str, ...],
     keep: tuple[str, ...],
     where: str | None,
     train_on: Path | None,
+    method: str | None,
+    options: Any,
     constraints: tuple[str, ...],
+    seed: int | None,
+    progress: common.Progress,
 ) -> "Release":
     from understudy.data.tables import Table
     from understudy.synthesizers.constraints import all_constraints
@@ -340,3 +315,69 @@ def _say_spent(release: "Release", ledger: Path | None, quiet: bool) -> None:
     common.say(text, quiet=quiet)
     if ledger is not None:
         common.say(f"{ledger}: {release.made.ledger_}", quiet=quiet)
+
+
+def given_values(texts: Iterable[str]) -> dict[str, str | None] | None:
+    """Read ``A=VALUE`` pairs; a comma within a value is written twice.
+
+    Examples
+    --------
+    >>> given_values(["sex=F,age=30", "income="])
+    {'sex': 'F', 'age': '30', 'income': None}
+    """
+    given: dict[str, str | None] = {}
+    for text in texts:
+        for part in common.parts(text):
+            name, equals, value = part.partition("=")
+            name = name.strip()
+            if not equals or not name:
+                raise OptionError(f"--given {text}", hint=GIVEN)
+            if name in given:
+                raise OptionError(f"--given names '{name}' twice", hint="give one value")
+            given[name] = value.strip() or None
+    return given or None
+
+
+def margin_shares(texts: Iterable[str]) -> dict[str, dict[str | None, float]] | None:
+    """Read ``A=VALUE:SHARE,VALUE:SHARE``; a comma within a value is written twice.
+
+    Examples
+    --------
+    >>> margin_shares(["sex=F:0.5,M:0.5", "income=:0.1"])
+    {'sex': {'F': 0.5, 'M': 0.5}, 'income': {None: 0.1}}
+    """
+    made: dict[str, dict[str | None, float]] = {}
+    for text in texts:
+        name, equals, listed = text.partition("=")
+        if not equals or not name.strip():
+            raise OptionError(f"--margin {text}", hint=MARGIN)
+        own = made.setdefault(name.strip(), {})
+        for part in common.parts(listed):
+            value, colon, share = part.rpartition(":")
+            level = value.strip() or None
+            try:
+                number = float(share)
+            except ValueError:
+                number = math.nan
+            if not colon or not math.isfinite(number):
+                raise OptionError(f"--margin {text}: '{part}' names no share", hint=MARGIN)
+            if level in own:
+                raise OptionError(f"--margin {text}: '{value}' stands twice", hint="name it once")
+            own[level] = number
+    return made or None
+
+
+def replicate_paths(out: Path, replicates: int) -> list[Path]:
+    """Number the files of several replicates.
+
+    Examples
+    --------
+    >>> [p.name for p in replicate_paths(Path("v1.2.csv.gz"), 2)]
+    ['v1.2_1.csv.gz', 'v1.2_2.csv.gz']
+    """
+    check_number("replicates", replicates, 1, MOST_REPLICATES)
+    if replicates == 1:
+        return [out]
+    extension = common.extension_of(out)
+    stem = out.name[: len(out.name) - len(extension)]
+    return [out.with_name(f"{stem}_{number}{extension}") for number in range(1, replicates + 1)]

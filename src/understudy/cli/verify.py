@@ -8,7 +8,7 @@ import click
 from understudy.cli import common
 
 if TYPE_CHECKING:
-    from understudy.workflows.verify import Check
+    from understudy.workflows.verify import Verification
 
 SHOWN = 40
 
@@ -52,17 +52,13 @@ def command(
             tolerance=tolerance,
             progress=progress,
         )
-    if json_file is not None:
-        common.write_json(check.to_dict(), json_file)
-    if str(json_file) != "-" and not quiet:
-        _show(check)
-        click.echo(_last(check))
-    elif not check.equal:
+    common.put_out(check.to_dict(), json_file, quiet, lambda _: _show(check))
+    if (quiet or str(json_file) == "-") and not check.equal:
         common.say_verdict(_last(check), passed=False, quiet=True, json_file=json_file)
     click.get_current_context().exit(0 if check.equal else 1)
 
 
-def _show(check: "Check") -> None:
+def _show(check: "Verification") -> None:
     """Say what was read and what differs, most telling first."""
     for text in check.read:
         click.echo(f"  read {text}")
@@ -73,9 +69,10 @@ def _show(check: "Check") -> None:
     hidden = len(check.findings) - SHOWN
     if hidden > 0:
         common.paragraph(f"… and {hidden:,} more (--json lists them)")
+    click.echo(_last(check))
 
 
-def _last(check: "Check") -> str:
+def _last(check: "Verification") -> str:
     """Say whether all is equal, in one line."""
     how = "exactly" if check.tolerance == 0 else f"to a relative {check.tolerance:g}"
     count = len(check.result)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from understudy.documents import check_form
 from understudy.errors import OptionError
+from understudy.options import AtLeast
 
-Shown = Annotated[int, "of what a measure shows; 0 shows nothing"]
+Shown = Annotated[int, AtLeast(0)]  # things that a measure shows
 Status = Literal["ok", "failed", "not_applicable"]
 Better = Literal["lower", "higher", "reference"]
 

@@ -81,7 +81,7 @@ _ALL: tuple[Callable[..., Finding], ...] = (
 MEASURES: dict[str, Measure] = {m.card.name: m for m in cast("tuple[Measure, ...]", _ALL)}
 
 
-def choose(wanted: Iterable[str] | None = None, *, given: Iterable[str] = ()) -> list[str]:
+def choose(wanted: Iterable[str] | str | None = None, *, given: Iterable[str] = ()) -> list[str]:
     """Turn names, prefixes and ``all`` into names of measures, in the order of ``MEASURES``.
 
     Without a wish: all that need no role of columns (keys, sensitive, target), no formula but
@@ -96,7 +96,7 @@ def choose(wanted: Iterable[str] | None = None, *, given: Iterable[str] = ()) ->
         absent = {"keys", "sensitive", "target", "formula", "fit"} - set(given)
         return [name for name, m in MEASURES.items() if not absent & set(m.card.needs)]
     chosen: set[str] = set()
-    for wish in wanted:
+    for wish in [wanted] if isinstance(wanted, str) else wanted:
         found = [n for n in MEASURES if wish in ("all", n) or n.startswith(f"{wish}.")]
         if not found:
             families = sorted({name.split(".")[0] for name in MEASURES})

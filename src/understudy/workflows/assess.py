@@ -3,24 +3,19 @@
 import dataclasses
 import math
 import secrets
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from understudy.data.tables import Marker, Table, believed_marker
 from understudy.judging.comparison import Comparison, Made, Progress, compare_tables, silent
-from understudy.judging.findings import Finding
 from understudy.judging.multiplicity import several_tests
-from understudy.measures import MEASURES, choose
-from understudy.measures.exchangeability import exchangeability
-from understudy.measures.utility.estimates import as_formulas, check_formulas
-from understudy.synthesizers import synthesizer
-from understudy.workflows.advisor import resolve
 from understudy.workflows.assessment import Assessment
-from understudy.workflows.calibrated import check_fits, read_calibration, with_calibration
+from understudy.workflows.calibrated import check_fits, with_calibration
+from understudy.workflows.measuring import check_holdout, measure_all, subgroups
+from understudy.workflows.policy import Policy
 from understudy.workflows.provenance import provenance
-from understudy.workflows.running import Levels, check_options, run, run_by_level, subgroups
+from understudy.workflows.request import Request
 
 
 def assess(
@@ -35,11 +30,12 @@ def assess(
     aligned: bool = False,
     fit: Any = None,
     by: str | Sequence[str] | None = None,
-    measures: Iterable[str] | None = None,
+    measures: Iterable[str] | str | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     calibration: Any = None,
     schema: Any = None,
     seed: int = 0,
+    policy: Any = None,
     progress: Progress = silent,
 ) -> Assessment:
     """Say how faithful a synthetic table is and what it discloses.
@@ -61,7 +57,7 @@ def assess(
         The generator: what can be measured over refits is (``utility.regression``: ten splits).
     by : name of a column, or several, optional
         Measure also the rows of each of their levels by themselves, as parts of the findings.
-    measures : names, prefixes or "all", optional
+    measures : name or names, prefixes or "all", optional
         By default all that need no more than the roles given: without keys, none that needs keys.
     options : mapping, optional
         Options by name of the measure: ``{"fidelity.hellinger": {"bins": 20}}``.
@@ -71,6 +67,8 @@ def assess(
         Declared kinds; inferred from the training table otherwise.
     seed : int
         Every measure draws from its own stream, derived from the seed and its name.
+    policy : path or Policy, optional
+        Rules: what they name is measured too, and ``verdicts`` says what became of each.
     progress : callable, optional
         Called with (label, done, total).
 
@@ -82,86 +80,73 @@ def assess(
     >>> result["fidelity.hellinger"].value
     0.0
     """
-    formulas = as_formulas(formula)
-    given = {"keys": keys, "sensitive": sensitive, "target": target, "formula": formulas}
-    chosen = choose(measures, given=[role for role, names in given.items() if names])
-    options = options or {}
+    request = Request.of(
+        keys=keys,
+        sensitive=sensitive,
+        target=target,
+        formula=formula,
+        aligned=aligned,
+        fit=fit,
+        by=by,
+        measures=measures,
+        options=options,
+        calibration=calibration,
+        seed=seed,
+        policy=policy,
+    )
+    return answer(request, train, synthetic, holdout, schema=schema, progress=progress)
+
+
+def answer(
+    request: Request,
+    train: Any,
+    synthetic: Any,
+    holdout: Any = None,
+    *,
+    schema: Any = None,
+    progress: Progress = silent,
+) -> Assessment:
+    """Assess tables as a request says, and judge the findings by its policy if it has one."""
     if progress is not silent:
         progress = _first_run(progress)
-    check_options(options)
     real = Table.of(train, schema, name="training table").with_rows()
-    check_formulas(formulas, real.schema.modelled)
-    known, learnt, proposed = resolve(real, keys, sensitive)
+    request, proposed = request.settled(real)
     markers, doubts = markers_of(synthetic)
     comparison = compare_tables(
         real,
         synthetic,
         holdout,
-        keys=known,
-        sensitive=learnt,
-        target=target,
-        formula=formulas,
         made=how_made(markers),
-        aligned=aligned,
-        fit=synthesizer(fit, seed=seed) if isinstance(fit, str) else fit,
-        options=options,
-        seed=seed,
         progress=progress,
+        **request.of_comparison,
     )
-    noticed = None if calibration is None else read_calibration(calibration)
-    if noticed is not None:
-        check_fits(noticed, comparison)
-    comparison, said = _as_marked(comparison, markers)
-    columns = [by] if isinstance(by, str) else list(by or ())
-    levels = [subgroups(comparison, column) for column in dict.fromkeys(columns)]
+    if request.calibration is not None:
+        check_fits(request.calibration, comparison)
+    comparison, said = as_marked(comparison, markers)
+    levels = [subgroups(comparison, column) for column in request.by]
     fresh, checked, spent = check_holdout(comparison)
-    findings, seconds = measure_all(comparison, chosen, fresh=fresh, levels=levels)
-    progress("done", len(chosen), len(chosen))
+    findings, seconds = measure_all(comparison, request.measures, fresh=fresh, levels=levels)
+    progress("done", len(findings), len(findings))
     key = secrets.token_bytes(32)
     told = {**provenance(comparison, key), **_made(markers), **checked}
     told["seconds"] = {**spent, **seconds}
-    told |= {"fit": fit} if isinstance(fit, str) else {}
+    told |= {"fit": request.fit} if isinstance(request.fit, str) else {}
     told |= {"doubts": doubts} if doubts else {}
     told["notes"] = [*proposed, *doubts, *said, *_beyond(told), *told["notes"]]
     told["notes"] += filter(None, [several_tests(findings)])
-    if noticed is not None:
-        findings, told["calibration"] = with_calibration(findings, noticed, comparison)
+    if request.calibration is not None:
+        findings, told["calibration"] = with_calibration(findings, request.calibration, comparison)
     if levels:
         told["by"] = [split.by for split in levels]
         told["notes"] += [note for split in levels for note in split.notes]
-    return Assessment(tuple(findings), told, key=key)
+    result = Assessment(tuple(findings), told, key=key)
+    return result if request.policy is None else judged(result, request.policy)
 
 
-def check_holdout(comparison: Comparison) -> tuple[bool, dict[str, Any], dict[str, float]]:
-    """Ask whether the holdout is fresh; say what the provenance tells of it, and the seconds."""
-    if not comparison.has_holdout:
-        return True, {"warnings": []}, {}
-    start = time.perf_counter()
-    check = exchangeability(comparison)
-    told = {"warnings": list(check.warnings), "exchangeability_p_value": check.p_value}
-    return check.fresh, told, {"exchangeability": round(time.perf_counter() - start, 3)}
-
-
-def measure_all(
-    comparison: Comparison, chosen: Sequence[str], *, fresh: bool, levels: Sequence[Levels] = ()
-) -> tuple[list[Finding], dict[str, float]]:
-    """Run measures on all rows, and on each of the levels; give the findings and the seconds."""
-    findings, seconds = [], {}
-    alone = comparison if fresh else dataclasses.replace(comparison, holdout=None)
-    for number, name in enumerate(chosen):
-        comparison.progress(name, number, len(chosen))
-        start = time.perf_counter()
-        card = MEASURES[name].card
-        if not fresh and "holdout" in card.needs:
-            findings.append(card.not_applicable(NOT_FRESH))
-        else:
-            # who stands in training is no control for what training discloses
-            found = run(MEASURES[name], alone if card.family == "privacy" else comparison)
-            for split in levels:
-                found = run_by_level(MEASURES[name], found, split)
-            findings.append(found)
-        seconds[name] = round(time.perf_counter() - start, 3)
-    return findings, seconds
+def judged(result: Assessment, policy: Policy) -> Assessment:
+    """Add what the rules of a policy decide."""
+    verdicts = policy.judge((finding.to_dict() for finding in result), result.provenance)
+    return dataclasses.replace(result, verdicts=tuple(v.to_dict() for v in verdicts))
 
 
 def markers_of(synthetic: Any) -> tuple[list[Marker | None], list[str]]:
@@ -213,7 +198,7 @@ def _beyond(told: Mapping[str, Any]) -> list[str]:
     return [] if spent is None else [BEYOND.format(spent=spent)]
 
 
-def _as_marked(
+def as_marked(
     comparison: Comparison, markers: Sequence[Marker | None]
 ) -> tuple[Comparison, list[str]]:
     """Take row i for person i where every file is marked so and its kept columns agree."""
@@ -248,8 +233,4 @@ BEYOND = (
     "The release claims to have spent epsilon {spent:g}. The numbers here are exact: computed from "
     "the real table without noise, they lie outside that claim, and whoever sees them learns more "
     "than epsilon allows (Ganev 2024)."
-)
-NOT_FRESH = (
-    "Holdout rows stand in training, so they are no control: nothing can be told by comparing with "
-    "them. Give real rows that the generator never saw."
 )

@@ -1,12 +1,10 @@
 """attack(): play a game against a generator and keep what was found."""
 
-import inspect
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any
 
 from understudy.attacks import ATTACKS
 from understudy.attacks.refits import BUDGET, AttackSetting, unheard
@@ -16,12 +14,10 @@ from understudy.data.tables import Table
 from understudy.errors import OptionError
 from understudy.jobs.runner import MOST_SECONDS
 from understudy.judging.comparison import Progress, silent
-from understudy.options import MOST, check_number
+from understudy.options import check
 from understudy.synthesizers.generators import generator as as_generator
 from understudy.workflows.assessment import Assessment
 from understudy.workflows.provenance import versions
-
-WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
 def attack(
@@ -81,7 +77,7 @@ def attack(
     name = game if game.startswith("attack.") else f"attack.{game}"
     if name not in ATTACKS:
         raise OptionError(f"there is no attack '{game}'", hint=near(game, ATTACKS))
-    _check(name, options or {})
+    check(name, ATTACKS[name], options or {})
     given = () if release is None else release
     real = Table.of(train, schema, name="training table").with_rows()
     released = tuple(
@@ -120,37 +116,6 @@ def attack(
         "notes": [],
     }
     return Assessment((found,), told, key=key)
-
-
-def _check(name: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that the attack does not have, and values of another kind."""
-    parameters = inspect.signature(ATTACKS[name]).parameters.values()
-    known = {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
-    for option, value in options.items():
-        if option not in known:
-            raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))
-        wanted = known[option].annotation
-        kinds = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
-        if not any(_is(value, kind) for kind in kinds):
-            words = [WORDS.get(kind, "a list of names") for kind in kinds if kind is not NoneType]
-            raise OptionError(
-                f"{name}: {option} = {value!r} is not {' or '.join(words)}",
-                hint=f"the default is {known[option].default}",
-            )
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            check_number(f"{name}: {option}", value, most=MOST)
-
-
-def _is(value: Any, kind: Any) -> bool:
-    """Whether a value is of a kind that options have; whole numbers are numbers too."""
-    if kind is Any:
-        return True
-    if kind in (int, float):
-        taken = int if kind is int else int | float
-        return isinstance(value, taken) and not isinstance(value, bool)
-    if isinstance(kind, type) and get_origin(kind) is None:
-        return isinstance(value, kind)
-    return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
 
 
 def _told(generator: Any) -> dict[str, Any]:

@@ -4,6 +4,8 @@ import platform
 from importlib import metadata
 from typing import Any
 
+import numpy as np
+
 from understudy._version import __version__
 from understudy.judging.comparison import Comparison
 
@@ -50,4 +52,6 @@ def provenance(comparison: Comparison, key: bytes | None = None) -> dict[str, An
 
 
 def _plain(option: Any) -> Any:
-    return getattr(option, "__qualname__", str(option)) if callable(option) else option
+    if callable(option):
+        return getattr(option, "__qualname__", str(option))
+    return option.item() if isinstance(option, np.generic) else option

@@ -1,6 +1,6 @@
 """What a table is made of: columns, kinds, and where each fact comes from."""
 
-from understudy.data.schema.columns import Column, Kind, Schema, Stored, near
+from understudy.data.schema.columns import Column, Kind, Schema, Stored
 from understudy.data.schema.inference import infer, learn_again
 from understudy.data.schema.toml import dumps, loads, read
 from understudy.data.schema.values import (
@@ -11,6 +11,7 @@ from understudy.data.schema.values import (
     same_level,
     same_number,
 )
+from understudy.errors import near
 
 __all__ = [
     "Column",

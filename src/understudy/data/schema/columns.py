@@ -1,13 +1,12 @@
 """Column and Schema: what a table is made of, and where each fact about it comes from."""
 
 import dataclasses
-import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from understudy.errors import SchemaError
+from understudy.errors import SchemaError, near
 
 Kind = Literal["number", "category", "date", "identifier", "text", "constant"]
 Stored = Literal[
@@ -18,7 +17,6 @@ Unit = Literal["day", "minute", "second", "microsecond"]
 FACTS = ("kind", "decimals", "bounds", "levels")
 LEFT_OUT: tuple[Kind, ...] = ("identifier", "text")
 YEARS = (-62_135_596_800e6, 253_402_300_799_999_968.0)  # first and last float of 0001 to 9999
-CLOSE = 0.65  # one letter of three is another
 MICROSECONDS: dict[Unit, float] = {"day": 86_400e6, "minute": 60e6, "second": 1e6, "microsecond": 1}
 
 
@@ -216,20 +214,3 @@ class Schema:
         )
         columns = tuple(changed if c.name == name else c for c in self.columns)
         return dataclasses.replace(self, columns=columns)
-
-
-def near(name: str, names: Iterable[str]) -> str:
-    """Give a hint for a name that does not exist.
-
-    Examples
-    --------
-    >>> near("agee", ["age", "sex"]), near("charges", ["age", "sex"])
-    ("did you mean 'age'?", 'there are: age, sex')
-    """
-    names = list(names)
-    folded = {known.casefold(): known for known in names}
-    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=CLOSE)
-    if close:
-        return f"did you mean '{folded[close[0]]}'?"
-    listed = ", ".join(names[:12]) + (" …" if len(names) > 12 else "")
-    return f"there are: {listed}" if names else "there is none at all"

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from understudy.data.schema.columns import FACTS, Column, Schema, near
+from understudy.data.schema.columns import FACTS, Column, Schema
 from understudy.documents import loads_toml, read_text
-from understudy.errors import DataError, SchemaError
+from understudy.errors import DataError, SchemaError, near
 
 VERSION = 1
 HEADER = """\

@@ -7,7 +7,7 @@ missing values and values never seen in training have cells of their own.
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from understudy.judging.findings import (
 from understudy.measures import pictures
 from understudy.measures.fidelity import distances
 from understudy.measures.fidelity.distances import DISTANCES, Distance, Histogram
+from understudy.options import AtLeast
 
 Histograms = dict[Which, list[Histogram]]
 Means = tuple[float, float | None]  # of the synthetic table, and of the holdout
@@ -87,7 +88,7 @@ def total_variation(
     *,
     bins: int = 10,
     levels: int = 100,
-    resamples: int = 100,
+    resamples: Annotated[int, AtLeast(2)] = 100,
     pairs: Shown = 1000,
 ) -> Finding:
     """Mean total variation distance of the columns."""
@@ -100,7 +101,7 @@ def hellinger(
     *,
     bins: int = 10,
     levels: int = 100,
-    resamples: int = 100,
+    resamples: Annotated[int, AtLeast(2)] = 100,
     pairs: Shown = 1000,
 ) -> Finding:
     """Mean Hellinger distance of the columns."""
@@ -113,7 +114,7 @@ def relative_entropy(
     *,
     bins: int = 10,
     levels: int = 100,
-    resamples: int = 100,
+    resamples: Annotated[int, AtLeast(2)] = 100,
     pairs: Shown = 1000,
 ) -> Finding:
     """Mean relative entropy of the columns."""

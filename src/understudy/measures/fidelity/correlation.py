@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from understudy.judging.findings import (
 from understudy.measures.fidelity.columns import NO_HOLDOUT
 from understudy.measures.fidelity.marginals import MOST_PARTS, on_all_cores
 from understudy.measures.pictures import K
+from understudy.options import AtLeast, OneOf
 
 FEWEST_REDRAWS = 20
 DECIMALS = 4
@@ -63,9 +65,9 @@ CARD = Card(
 def correlation(
     comparison: Comparison,
     *,
-    scale: str = "ranks",
+    scale: Annotated[str, OneOf(*SCALES)] = "ranks",
     levels: int = 10,
-    resamples: int = 50,
+    resamples: Annotated[int, AtLeast(2)] = 50,
     pictures: Shown = 60,
 ) -> Finding:
     """Signal-weighted mean difference of associations; at most ``pictures`` columns are drawn."""

@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import Card, Finding, Part, around, described
 from understudy.measures.boosting import auc, boosted, one_by_one
+from understudy.options import AtLeast
 
 FEWEST = 20
 MANY_TWINS = 10
@@ -98,7 +99,11 @@ class DetectionResult:
 
 @described(CARD)
 def detection(
-    comparison: Comparison, *, folds: int = 5, iterations: int = 100, rows: int = 50_000
+    comparison: Comparison,
+    *,
+    folds: Annotated[int, AtLeast(2)] = 5,
+    iterations: int = 100,
+    rows: int = 50_000,
 ) -> Finding:
     """Area under the ROC curve of telling synthetic from holdout rows."""
     if folds < 2:

@@ -10,6 +10,7 @@ that one no better than to ± half a deviation.
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from understudy.judging.findings import (
 from understudy.measures.fidelity.columns import NO_HOLDOUT, Means, beyond_reference, redrawn
 from understudy.measures.overlap import Intervals, overlaps, standardised, width_ratios
 from understudy.measures.pictures.rule import K, few_dominate, share
+from understudy.options import AtLeast
 
 MEAN = -1
 MOST_ROWS = 200
@@ -74,7 +76,9 @@ class Estimands:
 
 
 @described(CARD)
-def interval_overlap(comparison: Comparison, *, resamples: int = 100) -> Finding:
+def interval_overlap(
+    comparison: Comparison, *, resamples: Annotated[int, AtLeast(2)] = 100
+) -> Finding:
     """Mean overlap of the intervals of means and shares."""
     codec = comparison.codec(bins=1, levels=None)
     wanted, left_out = _estimands(comparison, codec)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from understudy.judging.findings import Card, Finding, Part, Shown, around, desc
 from understudy.measures.fidelity.columns import NO_HOLDOUT
 from understudy.measures.fidelity.distances import DISTANCES
 from understudy.measures.pictures import heat, histograms
+from understudy.options import AtLeast, OneOf
 
 if TYPE_CHECKING:
     from understudy.kernels.marginals import Layout
@@ -59,8 +60,8 @@ def univariate(
     comparison: Comparison,
     *,
     c: int = 100,
-    distance: str = "total_variation",
-    resamples: int = 200,
+    distance: Annotated[str, OneOf(*KINDS)] = "total_variation",
+    resamples: Annotated[int, AtLeast(2)] = 200,
     permutations: int = 200,
     subsets: int = 20_000,
 ) -> Finding:
@@ -74,8 +75,8 @@ def bivariate(
     comparison: Comparison,
     *,
     c: int = 10,
-    distance: str = "total_variation",
-    resamples: int = 200,
+    distance: Annotated[str, OneOf(*KINDS)] = "total_variation",
+    resamples: Annotated[int, AtLeast(2)] = 200,
     permutations: int = 200,
     subsets: int = 20_000,
     pictures: Shown = 120,
@@ -95,8 +96,8 @@ def trivariate(
     comparison: Comparison,
     *,
     c: int = 5,
-    distance: str = "total_variation",
-    resamples: int = 200,
+    distance: Annotated[str, OneOf(*KINDS)] = "total_variation",
+    resamples: Annotated[int, AtLeast(2)] = 200,
     permutations: int = 200,
     subsets: int = 20_000,
     pictures: Shown = 12,

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, around, described
 from understudy.measures.fidelity.columns import NO_HOLDOUT
 from understudy.measures.pictures.rule import K, share
+from understudy.options import AtLeast
 
 Counts = NDArray[np.float64]
 WAYS = ("one column at a time", "two columns together", "three columns together")
@@ -69,7 +71,9 @@ NOTHING_MISSING = "No column has both values and missing values, in any table: n
 
 
 @described(CARD)
-def missingness(comparison: Comparison, *, columns: int = 40, resamples: int = 100) -> Finding:
+def missingness(
+    comparison: Comparison, *, columns: int = 40, resamples: Annotated[int, AtLeast(2)] = 100
+) -> Finding:
     """Mean distance of the patterns of missing values, of one, two and three columns."""
     if resamples < 2:
         raise OptionError(f"resamples = {resamples}", hint="use at least 2")

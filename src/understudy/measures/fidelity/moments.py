@@ -17,6 +17,7 @@ That a column is withheld says that few records in it are far out, not where the
 """
 
 import math
+from typing import Annotated
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from understudy.judging.findings import Card, Finding, Part, around, described
 from understudy.measures.boosting import rank_correlation
 from understudy.measures.fidelity.columns import NO_HOLDOUT, beyond_reference, redrawn
 from understudy.measures.pictures import K, few_dominate
+from understudy.options import AtLeast
 
 DIGITS = 3
 
@@ -47,7 +49,7 @@ CARD = Card(
 
 
 @described(CARD)
-def moments(comparison: Comparison, *, resamples: int = 100) -> Finding:
+def moments(comparison: Comparison, *, resamples: Annotated[int, AtLeast(2)] = 100) -> Finding:
     """Spearman correlation of the concatenated column means and standard deviations."""
     names = [name for name in comparison.names if _has_numbers(comparison, name)]
     usable = [n for n in names if all(_moments(comparison, t, n) for t in comparison.tables)]

@@ -11,7 +11,7 @@ equally near points are more than are listed, they are a crowd: added up, and no
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ from understudy.measures.privacy.guesses import (
     mean,
     sensitive_columns,
 )
+from understudy.options import Between
 
 BLOCK = 65_536
 CELLS = 20_000_000
@@ -81,8 +82,8 @@ CARD = Card(
 def adversary_error(
     comparison: Comparison,
     *,
-    neighbours: str = "1,3,7,13,21",
-    share: float = 0.01,
+    neighbours: str | int | Sequence[int] = "1,3,7,13,21",
+    share: Annotated[float, Between(most=1, above=0)] = 0.01,
     permutations: int = 1000,
     strata: str | None = None,
     group: str | None = None,
@@ -124,7 +125,7 @@ def adversary_error(
     )
 
 
-def _counts(neighbours: str | int) -> list[int]:
+def _counts(neighbours: str | int | Sequence[int]) -> list[int]:
     try:
         counts = sorted({int(part) for part in str(neighbours).strip("[]").split(",")})
     except ValueError:

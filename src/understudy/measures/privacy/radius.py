@@ -9,7 +9,7 @@ import importlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from understudy.measures.privacy.guesses import (
     sensitive_columns,
 )
 from understudy.measures.privacy.keys import key_sets
+from understudy.options import Between, OneOf
 
 CARD = Card(
     name="privacy.radius_attribution",
@@ -84,8 +85,8 @@ def radius_attribution(
     comparison: Comparison,
     *,
     length: int | None = None,
-    radius: float | str | None = None,
-    weights: str = "inverse",
+    radius: Annotated[float | str | None, Between(0, math.inf)] = None,
+    weights: Annotated[str, OneOf("inverse", "equal")] = "inverse",
     attacker: Any = "radius",
     subsets: int = 50,
     permutations: int = 1000,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import polars as pl
@@ -30,6 +30,7 @@ from understudy.measures.privacy.coding import (
     fixed_order,
     real_tables,
 )
+from understudy.options import AtLeast
 
 if TYPE_CHECKING:
     from understudy.kernels.boxes import Index
@@ -73,7 +74,7 @@ def singling_out(
     *,
     attacks: int = 2000,
     columns: int = 3,
-    permutations: int = 1000,
+    permutations: Annotated[int, AtLeast(2)] = 1000,
     strata: str | None = None,
     group: str | None = None,
 ) -> Finding:

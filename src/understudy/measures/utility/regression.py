@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from understudy.measures.utility.training import (
     too_few,
     word,
 )
+from understudy.options import AtLeast
 
 TABLES: tuple[Which, ...] = ("synthetic", "train", "holdout")
 REAL: tuple[Which, ...] = ("train", "holdout")
@@ -128,11 +130,11 @@ class Limits:
 def regression(
     comparison: Comparison,
     *,
-    models: str = "linear,svr,mlp,boosting",
+    models: str | Sequence[str] = "linear,svr,mlp,boosting",
     iterations: int = 100,
     rows: int = 50_000,
     slow_rows: int = 2_000,
-    splits: int = 10,
+    splits: Annotated[int, AtLeast(2)] = 10,
 ) -> Finding:
     """R² on the holdout of models trained on synthetic rows.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
@@ -24,11 +24,10 @@ from understudy.jobs.locks import locked
 from understudy.jobs.runner import run
 from understudy.judging.comparison import Progress, silent, stream
 from understudy.measures import MEASURES
-from understudy.options import MOST_REPLICATES, MOST_ROWS, check_number
+from understudy.options import MOST_REPLICATES, MOST_ROWS, Between, check, check_each, check_plain
 from understudy.synthesizers import SYNTHESIZERS, synthesizer
 from understudy.synthesizers.generators import method_identity
 from understudy.workflows.benchmark.cell import CellJob, CellTask
-from understudy.workflows.running import check_options
 
 __all__ = ["MEASURED", "Benchmark", "benchmark"]
 
@@ -252,10 +251,10 @@ def benchmark(
     train: Any,
     *,
     methods: Sequence[str],
-    splits: int = 10,
+    splits: Annotated[int, Between(1, MOST_REPLICATES)] = 10,
     holdout: Any = None,
     target: str | None = None,
-    rows: int | None = None,
+    rows: Annotated[int | None, Between(1, MOST_ROWS)] = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     schema: Any = None,
     out: str | Path | None = None,
@@ -338,26 +337,15 @@ def _checked(
     names = list(dict.fromkeys(methods))
     if not names:
         raise OptionError("there is no method to try", hint=f"there are: {', '.join(SYNTHESIZERS)}")
-    check_number("splits", splits, 1, MOST_REPLICATES, whole=True)
-    if rows is not None:
-        check_number("rows", rows, 1, MOST_ROWS, whole=True)
+    check("", benchmark, {"splits": splits, "rows": rows})
     for name in names:
         synthesizer(name, **options.get(name, {})).ready()
     others = {name: given for name, given in options.items() if name not in names}
     for name in others:
         if name in SYNTHESIZERS:
             raise OptionError(f"'{name}' has options but is not among the methods", hint="add it")
-        if name not in MEASURES:
-            raise OptionError(
-                f"there is no method or measure '{name}'", hint=near(name, [*names, *MEASURES])
-            )
-    check_options(others)
-    try:
-        json.dumps(options, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise OptionError(
-            f"an option is no plain value: {error}", hint="use numbers, texts and lists of them"
-        ) from error
+    check_each(others, {**{n: SYNTHESIZERS[n] for n in names}, **MEASURES}, "method or measure")
+    check_plain(options)
     return names
 
 

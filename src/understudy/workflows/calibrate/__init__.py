@@ -1,11 +1,11 @@
 """Plant leaks of known size in real data, and say which of them each measure would notice."""
 
-import json
+import math
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -19,15 +19,22 @@ from understudy.jobs.journal import Journal, opened
 from understudy.jobs.runner import run
 from understudy.judging.comparison import Comparison, Progress, silent, stream
 from understudy.measures import MEASURES, choose
-from understudy.options import MOST_WORKERS, check_number
+from understudy.options import (
+    MOST_ROWS,
+    MOST_WORKERS,
+    Between,
+    check,
+    check_each,
+    check_plain,
+    declared,
+)
 from understudy.synthesizers import SYNTHESIZERS
 from understudy.synthesizers.generators import Ours
-from understudy.workflows.advisor import AUTO, advise, as_names, resolve
+from understudy.workflows.advise import AUTO, advise, as_names, resolve
 from understudy.workflows.calibrate.planting import KINDS, Bench, Ground
 from understudy.workflows.calibrate.schedule import Schedule, seen_entry, summary
 from understudy.workflows.calibrated import Calibration
 from understudy.workflows.provenance import versions
-from understudy.workflows.running import check_options, options_of
 
 __all__ = ["KINDS", "Calibration", "calibrate"]
 
@@ -48,11 +55,11 @@ def calibrate(
     method: str | None = None,
     keys: Sequence[str] | str = AUTO,
     sensitive: Sequence[str] | str = AUTO,
-    measures: Iterable[str] = ("privacy",),
+    measures: Iterable[str] | str = ("privacy",),
     options: Mapping[str, Mapping[str, Any]] | None = None,
-    budget: float = BUDGET,
-    rows: int = ROWS,
-    workers: int | None = None,
+    budget: Annotated[float, Between(above=0, most=math.inf)] = BUDGET,
+    rows: Annotated[int, Between(1, MOST_ROWS)] = ROWS,
+    workers: Annotated[int | None, Between(1, MOST_WORKERS)] = None,
     schema: Any = None,
     seed: int = 0,
     journal: str | Path | None = None,
@@ -97,10 +104,7 @@ def calibrate(
         How many runs there are depends on the machine; each is drawn from its own stream.
     """
     began = time.monotonic()
-    if not budget > 0:
-        raise OptionError(f"budget = {budget:g}", hint="give a number of seconds above 0")
-    if workers is not None:
-        check_number("workers", workers, 1, MOST_WORKERS)
+    check("", calibrate, {"budget": budget, "rows": rows, "workers": workers})
     chosen = choose(measures)
     for name in chosen:
         if not name.startswith("privacy."):
@@ -201,19 +205,14 @@ def _sorted_out(
             hint = near(name, [*MEASURES, *([method] if method else [])])
             raise OptionError(f"there is no measure '{name}'", hint=hint)
     own = {name: given for name, given in options.items() if name in MEASURES}
-    check_options(own)
-    try:
-        json.dumps(dict(options), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise OptionError(
-            f"an option is no plain value: {error}", hint="use numbers, texts and lists of them"
-        ) from error
+    check_each(own, MEASURES, "measure")
+    check_plain(options)
     return own, options.get(method, {}) if method else {}
 
 
 def _fewer(measure: str) -> dict[str, int]:
     """Permute labels less often: the level of the test stays what it is."""
-    option = options_of(MEASURES[measure]).get("permutations")
+    option = declared(MEASURES[measure]).get("permutations")
     return {"permutations": PERMUTATIONS} if option and option.default > PERMUTATIONS else {}
 
 
@@ -225,8 +224,7 @@ def _roles(
     asked = [r for r, named in given.items() if named == (AUTO,) and AUTO not in table.schema]
     said = []
     if asked:
-        declared = () if "sensitive" in asked else given["sensitive"]
-        found = advise(table, sensitive=declared)
+        found = advise(table, sensitive=() if "sensitive" in asked else given["sensitive"])
         for role in asked:
             other = given["keys" if role == "sensitive" else "sensitive"]
             proposed = [name for name in getattr(found, role) if name not in other]
@@ -260,8 +258,6 @@ def _short(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def _capped(table: Table, rows: int, seed: int) -> tuple[pl.DataFrame, list[str]]:
     """Keep so many rows, drawn at random, and say so."""
-    if rows < 1:
-        raise OptionError(f"rows = {rows}", hint="use at least a few hundred")
     frame = table.modelled
     if frame.height <= rows:
         return frame, []

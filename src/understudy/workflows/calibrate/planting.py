@@ -20,7 +20,7 @@ from understudy.data.tables import Table
 from understudy.errors import DataError
 from understudy.judging.comparison import Comparison, stream
 from understudy.measures import MEASURES
-from understudy.workflows.running import run
+from understudy.workflows.measuring import run_measure
 
 Kind = Literal["copies", "noisy", "outliers", "unique"]
 Ints = NDArray[np.int64]
@@ -189,7 +189,7 @@ class Bench:
         notes = {}
         for place, name in enumerate(cell.measures):
             start = time.perf_counter()
-            found = run(MEASURES[name], comparison)
+            found = run_measure(MEASURES[name], comparison)
             if found.status == "ok":
                 numbers[place, 0] = bool(found.flagged)
             else:

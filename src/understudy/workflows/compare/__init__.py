@@ -1,54 +1,56 @@
-"""compare(): several releases of one training table, and what the evidence says of each."""
+"""compare(): several releases of one training table, and what the evidence says of each.
 
+The plane of privacy and fidelity is that of Platzer and Reutterer 2021, figure 9. Across:
+three-way fidelity over what fresh real rows of that number get. Up: the share of synthetic records
+closer to training. The holdout, at 1 and one half, is the north star; the control ``flip`` draws
+the curve from copying to noise that a method should stay below.
+"""
+
+import dataclasses
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from understudy.data.source import Source, source_of
+import polars as pl
+
+from understudy.data.source import source_of
 from understudy.data.tables import Table
 from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison, Made, Progress, silent
-from understudy.measures import choose
-from understudy.measures.utility.estimates import as_formulas, check_formulas
-from understudy.workflows.advisor import resolve
-from understudy.workflows.assess import check_holdout, how_made, markers_of, measure_all
+from understudy.judging.findings import Finding, TableOfNumbers, plain
+from understudy.measures import MEASURES
+from understudy.synthesizers import synthesizer
+from understudy.workflows.assess import as_marked, how_made, markers_of
 from understudy.workflows.assessment import Assessment
-from understudy.workflows.compare.differences import DECIDING, Difference, differences, spaced
+from understudy.workflows.calibrated import check_fits, with_calibration
+from understudy.workflows.compare.differences import (
+    DECIDING,
+    FIDELITY,
+    SHARE,
+    Difference,
+    differences,
+    spaced,
+)
 from understudy.workflows.compare.judgement import Judgement, judge
-from understudy.workflows.compare.plane import FLIPS, NO_PLANE, can_be_placed, flips, plane
-from understudy.workflows.compare.result import Contest
+from understudy.workflows.compare.result import Candidates
+from understudy.workflows.measuring import check_holdout, measure_all, run_measure, subgroups
 from understudy.workflows.provenance import provenance
-from understudy.workflows.running import check_options
+from understudy.workflows.request import Request
 
-__all__ = ["Contest", "Difference", "Judgement", "compare"]
+__all__ = ["Candidates", "Contest", "Difference", "Judgement", "compare"]
 
-
-@dataclass(frozen=True)
-class _Ring:
-    """The real tables and the roles of columns, the same for every candidate."""
-
-    train: Source
-    holdout: Source | None
-    roles: Mapping[str, Any]
-
-    def comparison(
-        self,
-        release: Table,
-        options: Mapping[str, Mapping[str, Any]],
-        progress: Progress = silent,
-        made: Made | None = None,
-    ) -> Comparison:
-        """Compare a release; codecs, and with them the codes of the real tables, are shared."""
-        return Comparison(
-            self.train,
-            (source_of(release),),
-            self.holdout,
-            options=options,
-            progress=progress,
-            made=made,
-            **self.roles,
-        )
+Contest = Candidates  # its name in version 0.1.0
+FLIPS = tuple(tenth / 10 for tenth in range(1, 10))
+CHEAP: Mapping[str, Mapping[str, Any]] = {
+    FIDELITY: {"resamples": 2, "permutations": 1},
+    SHARE: {"permutations": 2, "register": 0.0},
+}
+POINTS = ("candidate", "x", "x low", "x high", "y", "y low", "y high")
+CURVE = ("flip", "x", "y")
+NO_PLANE = (
+    "There is no plane of privacy and fidelity: it needs a holdout, three-way fidelity over that "
+    "of the holdout, and the share of records closer to training than to the holdout."
+)
 
 
 def compare(
@@ -60,13 +62,16 @@ def compare(
     sensitive: Sequence[str] | str = (),
     target: str | None = None,
     formula: Sequence[str] | str = (),
-    measures: Iterable[str] | None = None,
+    aligned: bool = False,
+    by: str | Sequence[str] | None = None,
+    measures: Iterable[str] | str | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    calibration: Any = None,
     schema: Any = None,
     curve: bool = True,
     seed: int = 0,
     progress: Progress = silent,
-) -> Contest:
+) -> Candidates:
     """Compare several synthetic tables made from one training table.
 
     Parameters
@@ -75,9 +80,10 @@ def compare(
         The rows that the generators saw, and fresh real rows that none of them saw.
     candidates : mapping of names to paths or frames
         One release each.
-    keys, sensitive, target, formula, measures, options, schema, seed, progress
-        As for ``assess``. Three-way fidelity and the share closer to training are always measured:
-        they decide.
+    keys, sensitive, target, formula, aligned, by, measures, options, calibration, schema, seed,
+    progress
+        As for ``assess``: measures that need keys are taken where keys are given. Three-way
+        fidelity and the share closer to training are always measured: they decide.
     curve : bool
         Draw the reference curve of the control ``flip`` on the plane, by perturbing training.
 
@@ -94,67 +100,166 @@ def compare(
     """
     if not candidates:
         raise OptionError("there is no candidate", hint='give at least one: {"cart": table}')
-    formulas = as_formulas(formula)
-    wanted = None if measures is None else [*measures, *DECIDING]
-    given = {"keys": keys, "sensitive": sensitive, "target": target, "formula": formulas}
-    chosen = choose(wanted, given=[role for role, names in given.items() if names])
-    options = options or {}
-    check_options(options)
+    asked = Request.of(
+        keys=keys,
+        sensitive=sensitive,
+        target=target,
+        formula=formula,
+        aligned=aligned,
+        by=by,
+        measures=measures,
+        always=DECIDING,
+        options=options,
+        calibration=calibration,
+        seed=seed,
+    )
     real = Table.of(train, schema, name="training table").with_rows()
-    fresh = None
+    control = None
     if holdout is not None:
-        fresh = Table.of(holdout, real.schema, name="holdout").with_rows()
+        control = Table.of(holdout, real.schema, name="holdout").with_rows()
     tables = {
         name: Table.of(table, real.schema, name=f"candidate '{name}'").with_rows()
         for name, table in candidates.items()
     }
-    check_formulas(formulas, real.schema.modelled)
-    known, learnt, _ = resolve(real, keys, sensitive)
-    roles = {
-        "keys": known,
-        "sensitive": learnt,
-        "target": target,
-        "formula": formulas,
-        "seed": seed,
-    }
-    ring = _Ring(source_of(real), None if fresh is None else source_of(fresh), roles)
+    request, proposed = asked.settled(real)
+    compared = _Comparisons(real, control, request)
     start = time.perf_counter()
-    first = ring.comparison(next(iter(tables.values())), options, progress)
-    is_fresh, checked, _ = check_holdout(first)
+    fresh, checked, _ = check_holdout(compared.with_release(next(iter(tables.values())), progress))
     assessments, order, doubts = {}, {}, list[str]()
     for number, (name, table) in enumerate(tables.items(), start=1):
         step = _numbered(progress, f"candidate {number} of {len(tables)}")
         markers, unsure = markers_of(candidates[name])
         doubts += unsure
-        comparison = ring.comparison(table, options, step, how_made(markers))
-        findings, seconds = measure_all(comparison, chosen, fresh=is_fresh)
-        told = {**provenance(comparison), **checked, "seconds": seconds}
-        assessments[name] = Assessment(tuple(findings), told)
+        comparison, said = as_marked(
+            compared.with_release(table, step, made=how_made(markers)), markers
+        )
+        result = _assessed(comparison, request, fresh, said)
+        assessments[name] = dataclasses.replace(result, provenance={**result.provenance, **checked})
         codes = comparison.codes("synthetic", comparison.codec(bins=5, levels=5))
         order[name] = spaced(codes)
     found = tuple(differences(assessments, order))
-    drawn = []
-    if curve and is_fresh and any(map(can_be_placed, assessments.values())):
-        for point in flips(real, ring.comparison, options, seed):
-            drawn.append(point)
-            progress("the curve of flip", len(drawn), len(FLIPS))
+    curve_points = []
+    if curve and fresh and any(map(_can_be_placed, assessments.values())):
+        for point in _flips(real, compared):
+            curve_points.append(point)
+            progress("the curve of flip", len(curve_points), len(FLIPS))
     progress("done", 1, 1)
-    placed = plane(assessments, tuple(drawn))
+    placed = _plane(assessments, tuple(curve_points))
     own = ("synthetic", "seconds", "notes")
     told = dict(next(iter(assessments.values())).provenance)
     shared = {name: value for name, value in told.items() if name not in own}
-    return Contest(
+    return Candidates(
         assessments,
         found,
         judge(assessments, found),
         placed,
         {
             **shared,
-            "notes": [*([] if placed else [NO_PLANE]), *doubts],
+            "notes": [*proposed, *([] if placed else [NO_PLANE]), *doubts],
             "seconds": {"all together": round(time.perf_counter() - start, 3)},
         },
     )
 
 
+class _Comparisons:
+    """Comparisons of releases with the same real tables, which keep the work that they share."""
+
+    def __init__(self, train: Table, holdout: Table | None, request: Request) -> None:
+        self.train = source_of(train)
+        self.holdout = None if holdout is None else source_of(holdout)
+        self.request = request
+
+    def with_release(
+        self,
+        release: Table,
+        progress: Progress = silent,
+        *,
+        made: Made | None = None,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> Comparison:
+        """Compare a release; other options than those of the request may be given."""
+        arguments = self.request.of_comparison
+        return Comparison(
+            self.train,
+            (source_of(release),),
+            self.holdout,
+            progress=progress,
+            made=made,
+            **{**arguments, "options": arguments["options"] if options is None else options},
+        )
+
+
+def _assessed(
+    comparison: Comparison, request: Request, fresh: bool, said: Sequence[str]
+) -> Assessment:
+    """Assess one candidate."""
+    if request.calibration is not None:
+        check_fits(request.calibration, comparison)
+    levels = [subgroups(comparison, column) for column in request.by]
+    findings, seconds = measure_all(comparison, request.measures, fresh=fresh, levels=levels)
+    told = {**provenance(comparison), "seconds": seconds}
+    if request.calibration is not None:
+        findings, told["calibration"] = with_calibration(findings, request.calibration, comparison)
+    if levels:
+        told["by"] = list(request.by)
+    told["notes"] = [*said, *told["notes"], *(note for split in levels for note in split.notes)]
+    return Assessment(tuple(findings), told)
+
+
 def _numbered(progress: Progress, which: str) -> Progress:
     return lambda label, done, total: progress(f"{which}: {label}", done, total)
+
+
+def _plane(
+    assessments: Mapping[str, Assessment], curve: tuple[tuple[float, float, float], ...]
+) -> dict[str, Any] | None:
+    """Give the places of candidates, holdout and curve; None without a holdout."""
+    placed = {
+        name: (assessment[FIDELITY], assessment[SHARE])
+        for name, assessment in assessments.items()
+        if _can_be_placed(assessment)
+    }
+    if not placed:
+        return None
+    rows = tuple(
+        (name, *_over_reference(fidelity), share.value, *(share.interval or (None, None)))
+        for name, (fidelity, share) in placed.items()
+    )
+    star = next(iter(placed.values()))[1].reference
+    return {
+        "x": f"{FIDELITY} over its reference",
+        "y": SHARE,
+        "star": {"x": 1.0, "y": plain(star)},
+        "points": TableOfNumbers(POINTS, rows).to_dict(),
+        "curve": TableOfNumbers(CURVE, curve).to_dict(),
+    }
+
+
+def _can_be_placed(assessment: Assessment) -> bool:
+    """Tell whether both measures are there, with a reference to divide by."""
+    both = [assessment[name] for name in DECIDING]
+    return (
+        all(f.status == "ok" and f.reference is not None for f in both) and both[0].reference != 0
+    )
+
+
+def _over_reference(finding: Finding) -> tuple[float | None, ...]:
+    ends = finding.interval or (None, None)
+    reference = finding.reference or 1.0
+    return tuple(None if x is None else x / reference for x in (finding.value, *ends))
+
+
+def _flips(train: Table, compared: _Comparisons) -> Iterator[tuple[float, float, float]]:
+    """Perturb training more and more by the control ``flip`` and place each result.
+
+    Only the two measures that decide are taken, without intervals.
+    """
+    request = compared.request
+    cheap = {name: {**request.options.get(name, {}), **CHEAP[name]} for name in DECIDING}
+    for p in FLIPS:
+        made = synthesizer("flip", p=p, seed=request.seed).fit(train)
+        table = Table.of(pl.concat(list(made.batches())), train.schema, name="flip")
+        comparison = compared.with_release(table, options=cheap)
+        fidelity, share = (run_measure(MEASURES[name], comparison) for name in DECIDING)
+        if fidelity.value is not None and share.value is not None and fidelity.reference:
+            yield p, fidelity.value / fidelity.reference, share.value

@@ -53,19 +53,8 @@ class Difference:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "measure": self.measure,
-            "a": self.a,
-            "b": self.b,
-            "unit": self.unit,
-            "value": plain(self.value),
-            "interval": None if self.interval is None else [plain(end) for end in self.interval],
-            "level": self.level,
-            "looks": self.looks,
-            "paired": self.paired,
-            "apart": self.apart,
-            "better": self.better,
-        }
+        ends = None if self.interval is None else [plain(end) for end in self.interval]
+        return {**vars(self), "value": plain(self.value), "interval": ends, "apart": self.apart}
 
 
 def differences(

@@ -1,4 +1,4 @@
-"""What a contest found: every candidate's assessment, their differences, the plane, the words."""
+"""What a comparison of candidates found: assessments, differences, the plane, the words."""
 
 import json
 import math
@@ -20,10 +20,10 @@ SHOWN = ("status", "value", "interval", "reference", "p_value", "flagged", "note
 
 
 @dataclass(frozen=True)
-class Contest:
+class Candidates:
     """Candidates side by side. Everything shown is rendered from ``to_dict()``.
 
-    ``contest["cart"]`` is the assessment of that candidate, with all its parts and tables.
+    ``candidates["cart"]`` is the assessment of that candidate, with all its parts and tables.
     """
 
     assessments: Mapping[str, Assessment]
@@ -99,7 +99,7 @@ class Contest:
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Give the contest as JSON, and write it to a file if a path is given."""
+        """Give the comparison as JSON, and write it to a file if a path is given."""
         text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         if path is not None:
             write_text(text + "\n", Path(path))

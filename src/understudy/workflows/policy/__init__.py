@@ -9,22 +9,7 @@ A policy is a TOML file of tables, not of expressions::
     upper = 0.52
 """
 
-from understudy.workflows.policy.junit import to_junit
-from understudy.workflows.policy.measured import chosen_measures, level_columns
-from understudy.workflows.policy.reading import loads, read, text_of
-from understudy.workflows.policy.rules import EXIT, Outcome, Policy, Rule, Verdict, worst
+from understudy.workflows.policy.reading import loads, read
+from understudy.workflows.policy.rules import EXIT, Outcome, Policy, Rule, Verdict, to_junit, worst
 
-__all__ = [
-    "EXIT",
-    "Outcome",
-    "Policy",
-    "Rule",
-    "Verdict",
-    "chosen_measures",
-    "level_columns",
-    "loads",
-    "read",
-    "text_of",
-    "to_junit",
-    "worst",
-]
+__all__ = ["EXIT", "Outcome", "Policy", "Rule", "Verdict", "loads", "read", "to_junit", "worst"]

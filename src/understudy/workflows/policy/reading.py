@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from understudy.data.schema import near
 from understudy.documents import loads_toml, read_text
-from understudy.errors import OptionError
+from understudy.errors import OptionError, near
 from understudy.measures import Measure
 from understudy.workflows.policy.rules import Policy, Rule
 
@@ -23,12 +23,8 @@ ODD = re.compile(r"=\s*[+-]?(?:nan|inf|\d{31,})\b")  # numbers that no rule may 
 
 def read(path: Path, measures: Mapping[str, Measure] | None = None) -> Policy:
     """Read a policy file."""
-    return loads(text_of(path), name=str(path), measures=measures)
-
-
-def text_of(path: Path) -> str:
-    """Give the text of a policy file."""
-    return read_text(path, "policy", HINT, largest=LARGEST)
+    text = read_text(path, "policy", HINT, largest=LARGEST)
+    return loads(text, name=str(path), measures=measures)
 
 
 def loads(
@@ -58,125 +54,123 @@ def loads(
         raise OptionError(
             f"{name}: {place}{error}", hint="check the quotes, brackets and numbers there"
         ) from error
-    lines = text.splitlines()
-    _known(data, TOP, f"{name}: line {{}}", lines, 0)
-    version = data.get("version", VERSION)
-    if version != VERSION or isinstance(version, bool):
-        place = f"{name}: line {_line(lines, 'version', 0)}"
-        raise OptionError(f"{place}: version {version} is not known here", hint=f"write {VERSION}")
-    required, rules = data.get("required", []), data.get("rule", [])
-    maximum = data.get("maximum_epsilon")
-    if maximum is not None:
-        place = f"{name}: line {_line(lines, 'maximum_epsilon', 0)}"
-        _number(maximum, "maximum_epsilon", place)
-        if maximum <= 0:
-            raise OptionError(f"{place}: maximum_epsilon = {maximum}", hint="use one above 0")
-    lists = isinstance(required, list) and isinstance(rules, list)
-    if not lists or not (required or rules or maximum is not None):
-        raise OptionError(
-            f"{name}: line 1: there is no rule",
-            hint='write [[rule]] with measure = "…" and upper = …',
-        )
-    for measure in required:
-        place = f"{name}: line {_line(lines, 'required', 0)}: required"
-        _check_measure(measure, measures, place)
-    starts = _starts(lines, rules)
-    made = [
-        _rule(entry, name, lines, start, measures)
-        for entry, start in zip(rules, starts, strict=True)
-    ]
-    return Policy(tuple(made), tuple(required), maximum)
+    return _Reader(name, text.splitlines(), measures).policy(data, text)
 
 
-def _starts(lines: list[str], rules: list[Any]) -> list[int]:
-    """Find the line on which each rule begins: that of [[rule]], or of its measure."""
-    headings = [i for i, line in enumerate(lines) if line.strip().startswith("[[rule]]")]
-    if len(headings) == len(rules):
-        return headings
-    measures = [i for i, line in enumerate(lines) if "measure" in line]
-    return (measures + [0] * len(rules))[: len(rules)]
+@dataclass(frozen=True)
+class _Reader:
+    """Checks a policy that was parsed, and knows the lines of its keys."""
+
+    name: str
+    lines: list[str]
+    measures: Mapping[str, Measure] | None
+
+    def policy(self, data: Mapping[str, Any], text: str) -> Policy:
+        """Check the whole."""
+        self.check_known(data, TOP)
+        version = data.get("version", VERSION)
+        if version != VERSION or isinstance(version, bool):
+            raise OptionError(
+                f"{self.at('version')}: version {version} is not known here",
+                hint=f"write {VERSION}",
+            )
+        required, rules = data.get("required", []), data.get("rule", [])
+        maximum = data.get("maximum_epsilon")
+        if maximum is not None:
+            place = self.at("maximum_epsilon")
+            _check_number(maximum, "maximum_epsilon", place)
+            if maximum <= 0:
+                raise OptionError(f"{place}: maximum_epsilon = {maximum}", hint="use one above 0")
+        lists = isinstance(required, list) and isinstance(rules, list)
+        if not lists or not (required or rules or maximum is not None):
+            raise OptionError(
+                f"{self.name}: line 1: there is no rule",
+                hint='write [[rule]] with measure = "…" and upper = …',
+            )
+        for measure in required:
+            self.check_measure(measure, f"{self.at('required')}: required")
+        starts = self.starts(len(rules))
+        made = [self.rule(entry, start) for entry, start in zip(rules, starts, strict=True)]
+        return Policy(tuple(made), tuple(required), maximum, text)
+
+    def starts(self, rules: int) -> list[int]:
+        """Find the line on which each rule begins: that of [[rule]], or of its measure."""
+        headings = [i for i, line in enumerate(self.lines) if line.strip().startswith("[[rule]]")]
+        if len(headings) == rules:
+            return headings
+        measures = [i for i, line in enumerate(self.lines) if "measure" in line]
+        return (measures + [0] * rules)[:rules]
+
+    def rule(self, entry: Any, start: int) -> Rule:
+        """Check one rule."""
+        here = f"{self.name}: line {start + 1}"
+        if not isinstance(entry, dict) or not isinstance(entry.get("measure"), str):
+            raise OptionError(f"{here}: a rule without a measure", hint='write measure = "…"')
+        self.check_known(entry, KEYS, start)
+        self.check_measure(entry["measure"], here)
+        for key in ("part", "by", "reason"):
+            if not isinstance(entry.get(key, ""), str):
+                raise OptionError(f"{here}: {key} = {entry[key]!r} is no text", hint="put quotes")
+        if "part" in entry and "by" in entry:
+            raise OptionError(f"{here}: part and by in one rule", hint="write two rules")
+        bounds = {key: entry[key] for key in BOUNDS if key in entry}
+        if not bounds:
+            raise OptionError(f"{here}: a rule without a bound", hint=f"give {', '.join(BOUNDS)}")
+        for key, bound in bounds.items():
+            place = self.at(key, start)
+            _check_number(bound, key, place)
+            self.check_bound(key, bound, place, entry)
+        if "upper" in bounds and "lower" in bounds and bounds["lower"] > bounds["upper"]:
+            lower, upper = bounds["lower"], bounds["upper"]
+            raise OptionError(
+                f"{here}: lower {lower} is above upper {upper}: nothing can pass",
+                hint="write the smaller one as lower",
+            )
+        return Rule(**entry)
+
+    def check_bound(self, key: str, bound: float, place: str, entry: Mapping[str, Any]) -> None:
+        """Refuse a bound that nothing can keep to, or that everything does."""
+        if key == "ratio_to_reference" and bound <= 0:
+            raise OptionError(f"{place}: {key} = {bound}", hint="use a number above 0")
+        if key == "difference_to_reference" and bound < 0:
+            raise OptionError(f"{place}: {key} = {bound}", hint="use 0 or more")
+        if not self.measures:
+            return
+        card = self.measures[entry["measure"]].card
+        if key.endswith("_to_reference") and card.better == "reference":
+            raise OptionError(
+                f"{place}: {key}, but {card.name} is best near its reference, on either side",
+                hint="give upper and lower",
+            )
+        outside = key in ("upper", "lower") and not 0 <= bound <= 1
+        if outside and card.unit in SHARES and "part" not in entry:
+            raise OptionError(
+                f"{place}: {key} = {bound}, but {card.name} lies between 0 and 1",
+                hint="shares are fractions: 52 % is 0.52",
+            )
+
+    def check_known(self, entry: Mapping[str, Any], keys: Iterable[str], start: int = 0) -> None:
+        """Refuse keys that mean nothing."""
+        for key in entry:
+            if key not in keys:
+                raise OptionError(
+                    f"{self.at(key, start)}: unknown key '{key}'", hint=near(key, keys)
+                )
+
+    def check_measure(self, measure: Any, place: str) -> None:
+        """Refuse what is no measure."""
+        if not isinstance(measure, str) or (self.measures and measure not in self.measures):
+            hint = near(str(measure), self.measures or ())
+            raise OptionError(f"{place}: there is no measure '{measure}'", hint=hint)
+
+    def at(self, key: str, start: int = 0) -> str:
+        """Name the line on which a key is set, from a place on."""
+        for number, line in enumerate(self.lines[start:], start=start + 1):
+            if line.split("=")[0].strip().strip("\"'[]") == key:
+                return f"{self.name}: line {number}"
+        return f"{self.name}: line {start + 1}"
 
 
-def _rule(
-    entry: Any, name: str, lines: list[str], start: int, measures: Mapping[str, Measure] | None
-) -> Rule:
-    here = f"{name}: line {start + 1}"
-    if not isinstance(entry, dict) or not isinstance(entry.get("measure"), str):
-        raise OptionError(f"{here}: a rule without a measure", hint='write measure = "…"')
-    _known(entry, KEYS, f"{name}: line {{}}", lines, start)
-    _check_measure(entry["measure"], measures, here)
-    for key in ("part", "by", "reason"):
-        if not isinstance(entry.get(key, ""), str):
-            raise OptionError(f"{here}: {key} = {entry[key]!r} is no text", hint="put quotes")
-    if "part" in entry and "by" in entry:
-        raise OptionError(f"{here}: part and by in one rule", hint="write two rules")
-    bounds = {key: entry[key] for key in BOUNDS if key in entry}
-    if not bounds:
-        raise OptionError(f"{here}: a rule without a bound", hint=f"give {', '.join(BOUNDS)}")
-    for key, bound in bounds.items():
-        place = f"{name}: line {_line(lines, key, start)}"
-        _number(bound, key, place)
-        _check_bound(key, bound, place, entry, measures)
-    if "upper" in bounds and "lower" in bounds and bounds["lower"] > bounds["upper"]:
-        raise OptionError(
-            f"{here}: lower {bounds['lower']} is above upper {bounds['upper']}: nothing can pass",
-            hint="write the smaller one as lower",
-        )
-    return Rule(**entry)
-
-
-def _check_bound(
-    key: str,
-    bound: float,
-    place: str,
-    entry: Mapping[str, Any],
-    measures: Mapping[str, Measure] | None,
-) -> None:
-    """Refuse a bound that nothing can keep to, or that everything does."""
-    if key == "ratio_to_reference" and bound <= 0:
-        raise OptionError(f"{place}: {key} = {bound}", hint="use a number above 0")
-    if key == "difference_to_reference" and bound < 0:
-        raise OptionError(f"{place}: {key} = {bound}", hint="use 0 or more")
-    if not measures:
-        return
-    card = measures[entry["measure"]].card
-    if key.endswith("_to_reference") and card.better == "reference":
-        raise OptionError(
-            f"{place}: {key}, but {card.name} is best near its reference, on either side",
-            hint="give upper and lower",
-        )
-    outside = not 0 <= bound <= 1
-    if key in ("upper", "lower") and card.unit in SHARES and "part" not in entry and outside:
-        raise OptionError(
-            f"{place}: {key} = {bound}, but {card.name} lies between 0 and 1",
-            hint="shares are fractions: 52 % is 0.52",
-        )
-
-
-def _number(value: Any, key: str, place: str) -> None:
+def _check_number(value: Any, key: str, place: str) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise OptionError(f"{place}: {key} = {value!r} is no number", hint="write a number")
-
-
-def _known(
-    entry: Mapping[str, Any], keys: Iterable[str], place: str, lines: list[str], start: int
-) -> None:
-    for key in entry:
-        if key not in keys:
-            line = _line(lines, key, start)
-            raise OptionError(f"{place.format(line)}: unknown key '{key}'", hint=near(key, keys))
-
-
-def _check_measure(measure: Any, measures: Mapping[str, Measure] | None, place: str) -> None:
-    if not isinstance(measure, str) or (measures and measure not in measures):
-        raise OptionError(
-            f"{place}: there is no measure '{measure}'", hint=near(str(measure), measures or ())
-        )
-
-
-def _line(lines: list[str], key: str, start: int) -> int:
-    """Find the line on which a key is set, from a place on."""
-    for number, line in enumerate(lines[start:], start=start + 1):
-        if line.split("=")[0].strip().strip("\"'[]") == key:
-            return number
-    return start + 1

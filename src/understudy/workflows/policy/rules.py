@@ -1,17 +1,20 @@
 """Rules, and what becomes of them: PASS, FAIL or INCONCLUSIVE."""
 
 import dataclasses
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, TypeGuard
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from xml.etree import ElementTree
 
-from understudy.workflows.advice import Missed, next_steps
+from understudy.options import is_finite
+from understudy.workflows.policy.next_steps import Missed, next_steps
 
 Outcome = Literal["PASS", "FAIL", "INCONCLUSIVE"]
 
 EXIT: dict[Outcome, int] = {"PASS": 0, "FAIL": 1, "INCONCLUSIVE": 3}
 EPSILON = "epsilon"
+FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
 NO_EPSILON = (
     "Make the table by a method with differential privacy, with a smaller epsilon: its marker "
     "says what was spent."
@@ -134,10 +137,10 @@ class Rule:
     def _decide(self, found: Mapping[str, Any], finding: Mapping[str, Any]) -> Verdict:
         """Decide on the numbers of a finding or of a part of it."""
         interval, reference = found.get("interval"), found.get("reference")
-        if interval is None or not all(map(_is_number, interval)):
+        if interval is None or not all(map(is_finite, interval)):
             return self._undecided("it has no interval")
         relative = (self.ratio_to_reference, self.difference_to_reference)
-        if relative != (None, None) and not _is_number(reference):
+        if relative != (None, None) and not is_finite(reference):
             return self._undecided("it has no reference to be compared with")
         bounds = self._bounds(reference, finding.get("better"))
         outcomes = [_side(interval, bound, sign) for bound, sign in bounds]
@@ -162,6 +165,8 @@ class Rule:
 class Policy:
     r"""Rules, measures that must have been taken, and what epsilon may have been spent.
 
+    ``text`` is that of the file that it was read from.
+
     Examples
     --------
     >>> policy = Policy((Rule("privacy.closest_record", upper=0.52),))
@@ -173,11 +178,17 @@ class Policy:
     rules: tuple[Rule, ...]
     required: tuple[str, ...] = ()
     maximum_epsilon: float | None = None
+    text: str | None = field(default=None, repr=False, compare=False)
 
     @property
     def measures(self) -> tuple[str, ...]:
         """The measures that it names."""
         return tuple(dict.fromkeys([*self.required, *(rule.measure for rule in self.rules)]))
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The columns whose levels it names."""
+        return tuple(rule.by for rule in self.rules if rule.by)
 
     def judge(
         self, findings: Iterable[Mapping[str, Any]], provenance: Mapping[str, Any] | None = None
@@ -207,7 +218,7 @@ def _lacking(finding: Mapping[str, Any] | None) -> str:
 def _judge_epsilon(maximum: float, provenance: Mapping[str, Any]) -> Verdict:
     """Decide what the release says it spent; no word about it is not a pass."""
     rule, spent = f"epsilon: at most {maximum:g}", provenance.get("epsilon_spent")
-    if not _is_number(spent) or spent < 0:
+    if not is_finite(spent) or spent < 0:
         doubts = [doubt.removeprefix("synthetic: ") for doubt in provenance.get("doubts", ())]
         why = "nothing says that the table was made with differential privacy"
         return Verdict(rule, "INCONCLUSIVE", EPSILON, " ".join(doubts) or why)
@@ -233,6 +244,22 @@ def _side(interval: tuple[float, float], bound: float, sign: int) -> Outcome:
     return "PASS" if high <= bound else "FAIL" if low > bound else "INCONCLUSIVE"
 
 
-def _is_number(value: Any) -> TypeGuard[float]:
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return plain and math.isfinite(value)
+def to_junit(verdicts: Sequence[Mapping[str, Any]]) -> str:
+    """Write verdicts as JUnit XML: what fails is a failure, what is undecided an error."""
+    suite = ElementTree.Element("testsuite", name="understudy policy", tests=str(len(verdicts)))
+    kinds = {"FAIL": "failure", "INCONCLUSIVE": "error"}
+    for outcome, kind in kinds.items():
+        suite.set(f"{kind}s", str(sum(verdict["outcome"] == outcome for verdict in verdicts)))
+    for verdict in verdicts:
+        names = {"classname": _clean(verdict["measure"]), "name": _clean(verdict["rule"])}
+        case = ElementTree.SubElement(suite, "testcase", names)
+        if verdict["outcome"] in kinds:
+            kind, why = kinds[verdict["outcome"]], _clean(verdict["why"])
+            steps = filter(None, (verdict.get("reason"), *verdict.get("next", ())))
+            ElementTree.SubElement(case, kind, message=why).text = _clean("\n".join(steps))
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _clean(text: str) -> str:
+    return FORBIDDEN.sub("\ufffd", text)

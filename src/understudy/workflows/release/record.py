@@ -1,23 +1,102 @@
-"""The record of a release: a keyed digest of every file that it made.
+"""The record of a release: its plan, and a keyed digest of every file that it made.
 
-A stage that is done is taken over, and a candidate handed over, only as it was made. Who has the
-steward's folder has the key too: the record tells of a change, not of who made it.
+The plan is everything that the results follow from. A stage that is done is taken over, and a
+candidate handed over, only as it was made. Who has the steward's folder has the key too: the record
+tells of a change, not of who made it.
 """
 
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable
+import os
+import secrets
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import polars as pl
 
 from understudy.data.tables import write_text
-from understudy.documents import check_form, read_json
+from understudy.documents import read_json
 from understudy.errors import DataError
-from understudy.workflows.verify.record import bytes_of
+from understudy.jobs.temporary import HIDDEN
+from understudy.options import check_plain
+from understudy.workflows.provenance import versions
+from understudy.workflows.verify.receipt import bytes_of
 
-FILE = "files.json"
+VERSION = 1
+KEY_BYTES = 32
+PLAN, FILES = "plan.json", "files.json"
+OWN = ("understudy_release", "keep", "key", "path", "steward")
+KEEP = (
+    "For the steward alone: with the seed, anybody could make the release again from a guessed "
+    "table, and so confirm the guess."
+)
 HINT = "give up what is there (--restart), or name another folder (--out)"
+
+
+def _digest(frame: pl.DataFrame, key: bytes) -> str:
+    """Give a keyed hash of a whole table, left-out columns included."""
+    keyed = hmac.new(key, repr(frame.schema).encode(), hashlib.sha256)
+    keyed.update(frame.hash_rows().to_numpy().tobytes())
+    return keyed.hexdigest()
+
+
+def make_plan(
+    frame: pl.DataFrame, path: str | None, asked: Mapping[str, Any], begun: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Make the plan; the key, and a seed that nobody chose, are those of a run begun before."""
+    key = bytes.fromhex(begun["key"]) if begun else secrets.token_bytes(KEY_BYTES)
+    seed = asked["seed"]
+    if seed is None:
+        seed = begun["seed"] if begun else secrets.randbits(32)
+    plan = {
+        "understudy_release": VERSION,
+        "keep": KEEP,
+        "key": key.hex(),
+        "path": path,
+        "real_table": _digest(frame, key),
+        **asked,
+        "seed": seed,
+        "versions": versions(),
+    }
+    check_plain(plan)
+    made: dict[str, Any] = json.loads(json.dumps(plan))
+    return made
+
+
+def write_plan(plan: Mapping[str, Any], folder: Path) -> None:
+    """Write the plan into its folder."""
+    text = json.dumps(plan, indent=1, ensure_ascii=False) + "\n"
+    write_text(text, folder / PLAN, for_owner=True)
+
+
+def read_plan(folder: Path) -> dict[str, Any] | None:
+    """Read the plan of a folder; none, if the folder is not there or nothing was begun in it."""
+    if not os.path.lexists(folder):
+        return None
+    if folder.is_dir() and all(entry.name.startswith(HIDDEN) for entry in folder.iterdir()):
+        return None
+    try:
+        form = {"understudy_release": int, "key": str, "seed": int}
+        plan: dict[str, Any] = read_json(folder / PLAN, "plan", "", form)
+        if plan["understudy_release"] != VERSION or plan["seed"] < 0:
+            raise ValueError(f"version {plan['understudy_release']}, seed {plan['seed']}")
+        if len(bytes.fromhex(plan["key"])) != KEY_BYTES:
+            raise ValueError("its key is cut off")
+    except (DataError, ValueError) as error:
+        raise DataError(
+            f"{folder} is there, but is no release of this version",
+            hint="move it away, or name another folder (--out)",
+        ) from error
+    return plan
+
+
+def others(plan: Mapping[str, Any], begun: Mapping[str, Any]) -> list[str]:
+    """Name what a plan asks for otherwise than the one begun."""
+    names: Iterable[str] = dict.fromkeys([*plan, *begun])
+    return [name for name in names if name not in OWN and plan.get(name) != begun.get(name)]
 
 
 @dataclass(frozen=True)
@@ -35,7 +114,7 @@ class Record:
     def complete(self) -> None:
         """Record the files that are new, and insist that the others are as they were made."""
         known = self._read()
-        files = [path for path in self.folder.rglob("*") if path.is_file() and path.name != FILE]
+        files = [path for path in self.folder.rglob("*") if path.is_file() and path.name != FILES]
         self.holds(*(path for path in files if self._name(path) in known))
         self.add(path for path in files if self._name(path) not in known)
 
@@ -59,7 +138,7 @@ class Record:
         start = f"{self._name(part)}/"
         known = {n.removeprefix(start): d for n, d in self._read().items() if n.startswith(start)}
         if not known:
-            raise DataError(f"{self.folder / FILE}: it names no file of {part}", hint=HINT)
+            raise DataError(f"{self.folder / FILES}: it names no file of {part}", hint=HINT)
         for name, digests in known.items():
             self._check((copy or part) / name, digests)
         return list(known)
@@ -78,17 +157,11 @@ class Record:
         return path.relative_to(self.folder).as_posix()
 
     def _read(self) -> dict[str, list[str]]:
-        path = self.folder / FILE
+        path = self.folder / FILES
         if not path.is_file():
             return {}
-        known: dict[str, list[str]] = read_json(path, "record of a release", HINT)
-        try:
-            check_form(known, {str: [str]})
-        except ValueError as error:
-            raise DataError(
-                f"{path}: this is no record of a release ({error})", hint=HINT
-            ) from error
+        known: dict[str, list[str]] = read_json(path, "record of a release", HINT, {str: [str]})
         return known
 
     def _write(self, known: dict[str, list[str]]) -> None:
-        write_text(json.dumps(known, indent=1) + "\n", self.folder / FILE, for_owner=True)
+        write_text(json.dumps(known, indent=1) + "\n", self.folder / FILES, for_owner=True)

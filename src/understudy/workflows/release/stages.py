@@ -26,10 +26,11 @@ from understudy.synthesizers.handover import Release, note_for, readme
 from understudy.synthesizers.synthesizer import Synthesizer, warn
 from understudy.workflows import policy as policies
 from understudy.workflows import verify as receipt
-from understudy.workflows.assess import assess
+from understudy.workflows.assess import answer, judged
 from understudy.workflows.assessment import Assessment
-from understudy.workflows.release import folders, words
+from understudy.workflows.release import folders, readmes
 from understudy.workflows.release.record import Record
+from understudy.workflows.request import Request
 
 CANDIDATE = "candidate"
 MODEL = "release.model"
@@ -81,6 +82,12 @@ class Work:
         if several == 1:
             return [self.candidate / f"synthetic{extension}"]
         return [self.candidate / f"synthetic_{n}{extension}" for n in range(1, several + 1)]
+
+    @property
+    def request(self) -> Request:
+        """What is asked of the assessment."""
+        own = {name: given for name, given in self.plan["options"].items() if name in MEASURES}
+        return Request.from_dict({**self.plan, "options": own})
 
     def synthesizer(self, progress: Progress = silent) -> Synthesizer:
         """Make the method, with the options of the plan."""
@@ -134,30 +141,14 @@ def judge(work: Work, progress: Progress) -> None:
     """Assess the candidate and decide every rule; the verdict is written last."""
     if work.record.holds(work.candidate / VERDICT):
         return
-    plan = work.plan
-    rules = policies.loads(plan["policy"], measures=MEASURES)
     train, holdout = work.tables()
-    result = assess(
-        train,
-        work.synthetic,
-        holdout=holdout,
-        keys=plan["keys"],
-        sensitive=plan["sensitive"],
-        target=plan["target"],
-        formula=plan.get("formula", ()),
-        by=plan["by"],
-        measures=plan["measures"],
-        options={name: given for name, given in plan["options"].items() if name in MEASURES},
-        seed=plan["seed"],
-        progress=progress,
-    )
-    result = _without_places(result, work.folder)
-    verdicts = rules.judge((f.to_dict() for f in result), result.provenance)
-    result = dataclasses.replace(result, verdicts=tuple(v.to_dict() for v in verdicts))
-    outcome = policies.worst(verdict.outcome for verdict in verdicts)
+    result = answer(work.request, train, work.synthetic, holdout, progress=progress)
+    rules = policies.loads(work.plan["policy"], measures=MEASURES)
+    result = judged(_without_places(result, work.folder), rules)
+    outcome = policies.worst(verdict["outcome"] for verdict in result.verdicts)
     _write_steward(work, result, outcome)
     _write_candidate(work, result, outcome)
-    write_text(policies.to_junit(verdicts), work.candidate / "junit.xml")
+    write_text(policies.to_junit(result.verdicts), work.candidate / "junit.xml")
     told = {"outcome": outcome, "verdicts": [dict(v) for v in result.verdicts]}
     write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", work.candidate / VERDICT)
     folders.tidy(work.folder)
@@ -187,7 +178,7 @@ def _write_steward(work: Work, result: Assessment, outcome: str) -> None:
     )
     made.write(work.folder / "receipt.json", home=Path(work.plan["steward"]))
     card = SYNTHESIZERS[work.plan["method"]].card
-    text = words.steward(outcome, result.verdicts, model=card.file, **_rows(result))
+    text = readmes.steward(outcome, result.verdicts, model=card.file, **_rows(result))
     write_text(text, work.folder / "README.md")
 
 
@@ -210,7 +201,7 @@ def _write_candidate(work: Work, result: Assessment, outcome: str) -> None:
     made = work.synthesizer()
     spending = () if marker.epsilon is None else load(work.model).spending_ or ()
     text = readme(marker, made.method.card, proper=made.is_proper, spending=spending)
-    text = words.handover(text, outcome, result.verdicts, epsilon=marker.epsilon, **_rows(result))
+    text = readmes.handover(text, outcome, result.verdicts, epsilon=marker.epsilon, **_rows(result))
     write_text(text, work.candidate / "README.md")
     if work.note is not None:
         work.record.expect(work.note, text)

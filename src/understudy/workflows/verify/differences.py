@@ -39,14 +39,8 @@ class Change:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "where": self.where,
-            "what": self.what,
-            "before": self.before,
-            "now": self.now,
-            "relative_difference": None if self.relative == inf else self.relative,
-            "count": self.count,
-        }
+        told = {name: value for name, value in vars(self).items() if name != "relative"}
+        return {**told, "relative_difference": None if self.relative == inf else self.relative}
 
 
 def of_findings(

@@ -13,7 +13,7 @@ What is shown of real rows must not give one away, as in ``fidelity.moments``:
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ from understudy.measures.utility.estimates.model import (
     together,
 )
 from understudy.measures.utility.estimates.rules import RULES, Combined, choose
+from understudy.options import AtLeast, OneOf
 
 AUTO = "auto"
 FEWEST = 10
@@ -136,11 +137,11 @@ class Contrast:
 def estimates(
     comparison: Comparison,
     *,
-    family: str = AUTO,
+    family: Annotated[str, OneOf(AUTO, *FAMILIES)] = AUTO,
     rule: str = AUTO,
     printed: bool = False,
     levels: int = 30,
-    resamples: int = 1000,
+    resamples: Annotated[int, AtLeast(2)] = 1000,
 ) -> Finding:
     """Mean overlap of the intervals of a model's coefficients, real and synthetic."""
     _check(comparison, family, printed, resamples)

@@ -60,7 +60,7 @@ SENSITIVE = {
 
 
 @dataclass(frozen=True)
-class Judged:
+class ColumnAdvice:
     """One column: how far it singles persons out, and what its name and shape suggest."""
 
     name: str
@@ -87,7 +87,7 @@ class Advice:
     """
 
     rows: int
-    columns: tuple[Judged, ...]
+    columns: tuple[ColumnAdvice, ...]
     sets: tuple[KeySet, ...]
     keys: tuple[str, ...]
     keys_unique: float
@@ -99,14 +99,11 @@ class Advice:
         """Plain values."""
         return {
             "version": 1,
-            "rows": self.rows,
+            **vars(self),
             "columns": [vars(column) for column in self.columns],
             "sets": [{"names": list(s.names), "unique": s.unique} for s in self.sets],
             "keys": list(self.keys),
-            "keys_unique": self.keys_unique,
             "sensitive": list(self.sensitive),
-            "looked": self.looked,
-            "complete": self.complete,
         }
 
 
@@ -154,14 +151,14 @@ def advise(
     )
 
 
-def _judge(column: Column, codes: Ints, declared: bool) -> Judged:
+def _judge(column: Column, codes: Ints, declared: bool) -> ColumnAdvice:
     counts = np.bincount(codes)
     counts = counts[counts > 0]
     role, why = _role(column, len(counts))
     if declared:
         role, why = "sensitive", "declared"
     unique = float((counts == 1).sum() / len(codes))
-    return Judged(column.name, column.kind, len(counts), unique, role, why)
+    return ColumnAdvice(column.name, column.kind, len(counts), unique, role, why)
 
 
 def _role(column: Column, values: int) -> tuple[Role, str]:
@@ -213,7 +210,7 @@ class _Search:
         counts = np.unique(codes, return_counts=True)[1]
         return float((counts == 1).sum() / len(codes)), len(counts)
 
-    def keys(self, judged: Sequence[Judged]) -> KeySet:
+    def keys(self, judged: Sequence[ColumnAdvice]) -> KeySet:
         """Choose keys: of what others may know, one more while it singles out more persons.
 
         A column that singles out many by itself is too fine to be matched exactly: it is a key

@@ -11,8 +11,8 @@ import understudy as us
 from people import people
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.workflows import advisor
-from understudy.workflows.advisor import _named, advise, resolve
+from understudy.workflows import advise as advisor
+from understudy.workflows.advise import _named, advise, resolve
 
 
 def alone(frame, names):

@@ -19,6 +19,7 @@ from understudy.documents import check_form, read_json
 from understudy.errors import DataError
 from understudy.measures import MEASURES
 from understudy.workflows.assessment import Assessment
+from understudy.workflows.request import Request
 
 VERSION = 1
 KEY_BYTES = 32
@@ -69,7 +70,7 @@ Entry = Mapping[str, str | None]
 class Receipt:
     """An assessment with all that is needed to repeat it.
 
-    The arguments, the seed and the versions stand in the provenance of the assessment.
+    The request, the seed and the versions stand in the provenance of the assessment.
     """
 
     key: bytes = field(repr=False)
@@ -78,6 +79,12 @@ class Receipt:
     policy: str | None
     machine: str
     assessment: Mapping[str, Any]
+
+    @property
+    def request(self) -> Request:
+        """What was asked for, as far as the findings depend on it: the policy is beside it."""
+        measures = [finding["measure"] for finding in self.assessment["findings"]]
+        return Request.from_dict({**self.assessment["provenance"], "measures": measures})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

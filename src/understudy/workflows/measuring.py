@@ -1,9 +1,9 @@
-"""Run a measure on a comparison, on all rows or level by level; what it cannot do is said."""
+"""Take measures on a comparison, on all rows or level by level; what cannot be done is said."""
 
 import dataclasses
-import inspect
 import re
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,37 +11,44 @@ from understudy.data.schema import near
 from understudy.errors import OptionError, UnderstudyError, interruption
 from understudy.jobs.workers import one_thread
 from understudy.judging.comparison import Comparison
-from understudy.judging.findings import Finding, Part, Shown, average
+from understudy.judging.findings import Finding, Part, average
 from understudy.measures import MEASURES, Measure
-from understudy.options import MOST, check_number
+from understudy.measures.exchangeability import exchangeability
 
 SMALLEST = 100
 MOST_LEVELS = 50
 FEW = f"have fewer than {SMALLEST} rows in a table and were not measured alone"
-HOW_TO = {
-    "keys": " Keys are the columns that an attacker knows: name them (--keys A,B, or --keys auto).",
-    "sensitive": " Sensitive columns are those that must not be learnt: name them "
-    "(--sensitive C,D, or --sensitive all).",
-    "target": " A target is the column to be predicted: name it (--target COLUMN).",
-    "fit": " A generator is the method that made the table: name it (--fit METHOD).",
-    "holdout": " A holdout is real rows that the generator never saw: split them off before "
-    "synthesis (understudy split), then give them here (--holdout). Nothing is guessed without it.",
-    "formula": " A formula is the analyst's own model, such as income ~ age + sex: give it "
-    "(--formula).",
-    "aligned": " Rows are aligned where row i of every synthetic table stands for person i of "
-    "training, as in partially synthetic data: say so (--aligned) if it is true.",
+NEEDS = {
+    "keys": "key columns. Keys are the columns that an attacker knows: name them (--keys A,B, or "
+    "--keys auto).",
+    "sensitive": "sensitive columns. Sensitive columns are those that must not be learnt: name "
+    "them (--sensitive C,D, or --sensitive all).",
+    "target": "a target. A target is the column to be predicted: name it (--target COLUMN).",
+    "fit": "a generator. A generator is the method that made the table: name it (--fit METHOD).",
+    "holdout": "a holdout. A holdout is real rows that the generator never saw: split them off "
+    "before synthesis (understudy split), then give them here (--holdout). Nothing is guessed "
+    "without it.",
+    "formula": "a formula. A formula is the analyst's own model, such as income ~ age + sex: give "
+    "it (--formula).",
+    "aligned": "aligned rows. Rows are aligned where row i of every synthetic table stands for "
+    "person i of training, as in partially synthetic data: say so (--aligned) if it is true.",
 }
-NUMBERS = (int, float, int | None, float | None)
+NOT_FRESH = (
+    "Holdout rows stand in training, so they are no control: nothing can be told by comparing with "
+    "them. Give real rows that the generator never saw."
+)
 VALUES = re.compile(r"""'[^']*'|`[^`]*`|"[^"]*"|\d[\d.,:-]*""")
 
 
-def run(measure: Measure, comparison: Comparison) -> Finding:
+def run_measure(measure: Measure, comparison: Comparison) -> Finding:
     """Run one measure on every replicate; what it cannot do is a finding that says so."""
     card = measure.card
     absent = [need for need in card.needs if not getattr(comparison, need)]
     if absent:
-        how = "".join(HOW_TO[need] for need in absent if need in HOW_TO)
-        return card.not_applicable(f"This needs {' and '.join(map(_named, absent))}.{how}")
+        told = [NEEDS.get(need, f"{need} columns.").partition(". ") for need in absent]
+        how = "".join(f" {explained}" for _, _, explained in told if explained)
+        named = " and ".join(name.removesuffix(".") for name, _, _ in told)
+        return card.not_applicable(f"This needs {named}.{how}")
     options = comparison.options.get(card.name, {})
     replicates = range(len(comparison.synthetic))
     try:
@@ -58,18 +65,6 @@ def run(measure: Measure, comparison: Comparison) -> Finding:
             raise stop from None
         # another library's message may quote a person's value, and findings are shared
         return card.failed(f"{type(error).__name__}: {VALUES.sub('…', str(error))}")
-
-
-def _named(need: str) -> str:
-    words = {
-        "keys": "key columns",
-        "holdout": "a holdout",
-        "target": "a target",
-        "formula": "a formula",
-        "fit": "a generator",
-        "aligned": "aligned rows",
-    }
-    return words.get(need, f"{need} columns")
 
 
 @dataclass(frozen=True)
@@ -114,7 +109,7 @@ def run_by_level(measure: Measure, found: Finding, levels: Levels) -> Finding:
         return found
     parts = []
     for name, comparison in levels.parts.items():
-        alone = run(measure, comparison)
+        alone = run_measure(measure, comparison)
         rows = {"rows": float(comparison.height("synthetic"))}
         parts.append(Part(name, alone.value, alone.reference, rows, interval=alone.interval))
     if levels.left_out:
@@ -124,35 +119,33 @@ def run_by_level(measure: Measure, found: Finding, levels: Levels) -> Finding:
     return dataclasses.replace(found, parts=(*found.parts, *parts))
 
 
-def options_of(measure: Callable[..., Finding]) -> dict[str, inspect.Parameter]:
-    """Give the options of a measure or an attack: its keyword-only parameters."""
-    parameters = inspect.signature(measure).parameters.values()
-    return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+def check_holdout(comparison: Comparison) -> tuple[bool, dict[str, Any], dict[str, float]]:
+    """Ask whether the holdout is fresh; say what the provenance tells of it, and the seconds."""
+    if not comparison.has_holdout:
+        return True, {"warnings": []}, {}
+    start = time.perf_counter()
+    check = exchangeability(comparison)
+    told = {"warnings": list(check.warnings), "exchangeability_p_value": check.p_value}
+    return check.fresh, told, {"exchangeability": round(time.perf_counter() - start, 3)}
 
 
-def check_options(options: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse options of measures that do not exist, or that the measure does not have."""
-    for name, given in options.items():
-        if name not in MEASURES:
-            raise OptionError(f"there is no measure '{name}'", hint=near(name, MEASURES))
-        known = options_of(MEASURES[name])
-        for option, value in given.items():
-            if option not in known:
-                raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))
-            wanted, default = known[option].annotation, known[option].default
-            least = 0 if default == 0 or wanted is Shown else 1
-            wanted = int if wanted is Shown else wanted
-            if wanted in (int, float) and (
-                isinstance(value, bool) or not isinstance(value, int | float)
-            ):
-                raise OptionError(
-                    f"{name}: {option} = {value!r} is not a number",
-                    hint=f"the default is {default}",
-                )
-            if wanted in NUMBERS and isinstance(value, int | float):
-                check_number(f"{name}: {option}", value)
-            if wanted is int and not (isinstance(value, int) and least <= value <= MOST):
-                raise OptionError(
-                    f"{name}: {option} = {value!r}",
-                    hint=f"give a whole number from {least} up, {MOST:,} at most",
-                )
+def measure_all(
+    comparison: Comparison, chosen: Sequence[str], *, fresh: bool, levels: Sequence[Levels] = ()
+) -> tuple[list[Finding], dict[str, float]]:
+    """Run measures on all rows, and on each of the levels; give the findings and the seconds."""
+    findings, seconds = [], {}
+    alone = comparison if fresh else dataclasses.replace(comparison, holdout=None)
+    for number, name in enumerate(chosen):
+        comparison.progress(name, number, len(chosen))
+        start = time.perf_counter()
+        card = MEASURES[name].card
+        if not fresh and "holdout" in card.needs:
+            findings.append(card.not_applicable(NOT_FRESH))
+        else:
+            # who stands in training is no control for what training discloses
+            found = run_measure(MEASURES[name], alone if card.family == "privacy" else comparison)
+            for split in levels:
+                found = run_by_level(MEASURES[name], found, split)
+            findings.append(found)
+        seconds[name] = round(time.perf_counter() - start, 3)
+    return findings, seconds

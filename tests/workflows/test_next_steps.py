@@ -2,7 +2,7 @@
 
 import pytest
 
-from understudy.workflows.advice import Missed, next_steps
+from understudy.workflows.policy.next_steps import Missed, next_steps
 
 NAME = "privacy.closest_record"
 

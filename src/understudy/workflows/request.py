@@ -1,0 +1,134 @@
+"""Request: what is asked of an assessment, checked once before any work is done.
+
+``assess``, ``compare``, ``release`` and ``verify`` all make one. The tables are given beside it:
+one request goes to every candidate of a comparison, and again to the tables of a receipt.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from understudy.data.schema import Schema
+from understudy.data.tables import Table
+from understudy.errors import OptionError, near
+from understudy.measures import MEASURES, choose
+from understudy.measures.utility.estimates import as_formulas, check_formulas
+from understudy.options import check_each, check_number
+from understudy.synthesizers import synthesizer
+from understudy.workflows import policy as policies
+from understudy.workflows.advise import ALL, AUTO, as_names, resolve
+from understudy.workflows.calibrated import read_calibration
+
+
+@dataclass(frozen=True)
+class Request:
+    """Roles of columns, measures with their options, a seed, and the rules to judge by.
+
+    ``Request.of`` takes what a user gives, checks it and chooses the measures: see ``assess``.
+    """
+
+    keys: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    target: str | None = None
+    formula: tuple[str, ...] = ()
+    aligned: bool = False
+    fit: Any = None
+    by: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    seed: int = 0
+    policy: policies.Policy | None = None
+    calibration: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        keys: Sequence[str] | str = (),
+        sensitive: Sequence[str] | str = (),
+        target: str | None = None,
+        formula: Sequence[str] | str = (),
+        aligned: bool = False,
+        fit: Any = None,
+        by: Sequence[str] | str | None = None,
+        measures: Iterable[str] | str | None = None,
+        always: Iterable[str] = (),
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+        seed: int = 0,
+        policy: Any = None,
+        calibration: Any = None,
+    ) -> "Request":
+        """Check what is asked for, and choose the measures.
+
+        Measured is what is wanted, or what needs no more than is given; and, whatever is wanted,
+        ``always`` and what the policy names, in the levels that it names.
+        """
+        formulas = as_formulas(formula)
+        given = {"keys": keys, "sensitive": sensitive, "target": target, "formula": formulas}
+        chosen = {*choose(measures, given=[role for role, names in given.items() if names])}
+        check_each(options or {}, MEASURES, "measure")
+        check_number("seed", seed, 0, whole=True)
+        if isinstance(policy, str | Path):
+            policy = policies.read(Path(policy), MEASURES)
+        named, levels = ((), ()) if policy is None else (policy.measures, policy.levels)
+        chosen |= {*always, *named}
+        return cls(
+            as_names(keys),
+            as_names(sensitive),
+            target,
+            formulas,
+            aligned,
+            fit,
+            by=tuple(dict.fromkeys([*as_names(by or ()), *levels])),
+            measures=tuple(name for name in MEASURES if name in chosen),
+            options=options or {},
+            seed=seed,
+            policy=policy,
+            calibration=None if calibration is None else read_calibration(calibration),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what was asked for as plain values, the policy and the calibration left out.
+
+        What is seldom asked for is left out where it was not, as in plans of earlier versions.
+        """
+        asked = {n: getattr(self, n) for n in ASKED if n not in SELDOM or getattr(self, n)}
+        return {n: list(value) if isinstance(value, tuple) else value for n, value in asked.items()}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> "Request":
+        """Read it back: from ``to_dict``, or from the provenance of an assessment."""
+        return cls.of(**{name: told[name] for name in ASKED if name in told})
+
+    def check_columns(self, schema: Schema) -> None:
+        """Refuse roles of columns that are not there, or that training does not model."""
+        check_formulas(self.formula, schema.modelled)
+        words = {"keys": (AUTO,), "sensitive": (ALL,)}
+        roles = {"target": as_names(self.target or ()), "by": self.by}
+        for role, names in {**roles, "keys": self.keys, "sensitive": self.sensitive}.items():
+            for name in () if names == words.get(role) else names:
+                if name not in schema.modelled:
+                    raise OptionError(
+                        f"{role}: there is no column '{name}'", hint=near(name, schema.modelled)
+                    )
+
+    def settled(self, train: Table) -> tuple["Request", list[str]]:
+        """Find by the training table what ``auto`` and ``all`` mean, and say so."""
+        check_formulas(self.formula, train.schema.modelled)
+        keys, sensitive, said = resolve(train, self.keys, self.sensitive)
+        return dataclasses.replace(self, keys=keys, sensitive=sensitive), said
+
+    @property
+    def of_comparison(self) -> dict[str, Any]:
+        """The arguments of a comparison that it determines."""
+        fit = synthesizer(self.fit, seed=self.seed) if isinstance(self.fit, str) else self.fit
+        names = ("keys", "sensitive", "target", "formula", "aligned", "options", "seed")
+        return {"fit": fit, **{name: getattr(self, name) for name in names}}
+
+
+SELDOM = ("formula", "aligned", "fit")
+ASKED = (
+    "keys", "sensitive", "target", "formula", "aligned", "fit", "by", "measures", "options", "seed",
+)  # fmt: skip
