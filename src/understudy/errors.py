@@ -38,8 +38,16 @@ class OptionError(UnderstudyError):
     """A measure, a method or an option that does not exist or has an impossible value."""
 
 
+class NameNotFoundError(OptionError, KeyError):
+    """A name that nothing here has: of a measure, a candidate or a table."""
+
+
 class MissingExtraError(UnderstudyError):
     """An optional library is not installed."""
+
+
+class LeftOutWarning(UserWarning):
+    """Columns that were taken for identifiers or free text, and so were not looked at."""
 
 
 def interruption(error: BaseException | None) -> KeyboardInterrupt | None:

@@ -31,6 +31,7 @@ from understudy.cli import common
 @common.options
 @common.seed
 @common.as_json
+@click.option("--csv", "csv_file", type=common.FILE, help="Write the findings as CSV.")
 @click.option("--html", type=common.FILE, help="Write the report as one HTML file.")
 @click.option(
     "--steward-html", type=common.FILE, help="The report with single records; for the steward."
@@ -63,6 +64,7 @@ def command(
     options: tuple[str, ...],
     seed: int,
     json_file: Path | None,
+    csv_file: Path | None,
     html: Path | None,
     steward_html: Path | None,
     register: Path | None,
@@ -86,7 +88,7 @@ def command(
     from understudy.workflows.assessment import cards
 
     common.check_outputs(
-        [html, steward_html, register, receipt, junit],
+        [csv_file, html, steward_html, register, receipt, junit],
         [train, *synthetic, holdout, schema, policy, calibration],
         json_file=json_file,
     )
@@ -129,6 +131,9 @@ def command(
         common.write_text(policies.to_junit(verdicts), junit)
     if json_file is not None:
         common.write_json(data, json_file)
+    if csv_file is not None:
+        common.write_text(without_formulas(result.to_frame()).write_csv(), csv_file)
+        common.say(f"wrote {csv_file}", quiet=quiet)
     if html is not None:
         result.to_html(html)
         common.say(f"wrote {html}", quiet=quiet)

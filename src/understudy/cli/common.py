@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,7 @@ import click
 
 from understudy.documents import loads_json
 from understudy.errors import DataError, OptionError
-
-Progress = Callable[[str, int, int], None]
+from understudy.jobs.progress import Progress as Progress
 
 FILE = click.Path(path_type=Path)
 DEFAULT_METHOD = "forest"  # synthesizers.DEFAULT, named here so that --help need not load it
@@ -186,16 +185,10 @@ def progress_bar(quiet: bool) -> Iterator[Progress]:
     if quiet or not sys.stderr.isatty():
         yield lambda label, done, total: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
+    from understudy.jobs.progress import bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=1)
-        yield lambda label, done, total: bar.update(
-            task, description=label, completed=done, total=total
-        )
+    with bar(transient=True) as shown:
+        yield shown
 
 
 def only(given: Mapping[str, Any], name: str) -> None:

@@ -4,25 +4,28 @@ import dataclasses
 import math
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from understudy.data.tables import Marker, Table, believed_marker
-from understudy.judging.comparison import Comparison, Made, Progress, compare_tables, silent
+from understudy.data.tables import Marker, Table, believed_marker, kind_of_frame
+from understudy.jobs.progress import Progress, reporter, shows_progress, silent
+from understudy.judging.comparison import Comparison, Made, compare_tables
 from understudy.judging.findings import Finding
 from understudy.judging.multiplicity import several_tests
-from understudy.measures import MEASURES, choose
+from understudy.measures import MEASURES, Measure, Wanted, choose
 from understudy.measures.exchangeability import exchangeability
 from understudy.measures.utility.estimates import as_formulas, check_formulas
 from understudy.synthesizers import synthesizer
 from understudy.workflows.advisor import resolve
 from understudy.workflows.assessment import Assessment
 from understudy.workflows.calibrated import check_fits, read_calibration, with_calibration
-from understudy.workflows.provenance import provenance
+from understudy.workflows.provenance import origins, provenance, warn_left_out
 from understudy.workflows.running import Levels, check_options, run, run_by_level, subgroups
 
 
+@shows_progress
 def assess(
     train: Any,
     synthetic: Any,
@@ -35,12 +38,12 @@ def assess(
     aligned: bool = False,
     fit: Any = None,
     by: str | Sequence[str] | None = None,
-    measures: Iterable[str] | None = None,
+    measures: Wanted | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     calibration: Any = None,
     schema: Any = None,
     seed: int = 0,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
 ) -> Assessment:
     """Say how faithful a synthetic table is and what it discloses.
 
@@ -61,7 +64,7 @@ def assess(
         The generator: what can be measured over refits is (``utility.regression``: ten splits).
     by : name of a column, or several, optional
         Measure also the rows of each of their levels by themselves, as parts of the findings.
-    measures : names, prefixes or "all", optional
+    measures : names, prefixes, "all" or functions with a card, optional
         By default all that need no more than the roles given: without keys, none that needs keys.
     options : mapping, optional
         Options by name of the measure: ``{"fidelity.hellinger": {"bins": 20}}``.
@@ -71,8 +74,13 @@ def assess(
         Declared kinds; inferred from the training table otherwise.
     seed : int
         Every measure draws from its own stream, derived from the seed and its name.
-    progress : callable, optional
-        Called with (label, done, total).
+    progress : True or callable, optional
+        True shows a bar; a function is called with (label, done, total).
+
+    Warns
+    -----
+    LeftOutWarning
+        Columns were taken for identifiers or free text; ``result.notes`` says which, and why.
 
     Examples
     --------
@@ -84,12 +92,15 @@ def assess(
     """
     formulas = as_formulas(formula)
     given = {"keys": keys, "sensitive": sensitive, "target": target, "formula": formulas}
-    chosen = choose(measures, given=[role for role, names in given.items() if names])
+    roles = [role for role, names in given.items() if names]
+    chosen = choose(measures, given=roles, functions=True)
     options = options or {}
+    progress = reporter(progress)
     if progress is not silent:
         progress = _first_run(progress)
-    check_options(options)
+    check_options(options, ChainMap(chosen, MEASURES))
     real = Table.of(train, schema, name="training table").with_rows()
+    warn_left_out(real, train, schema)
     check_formulas(formulas, real.schema.modelled)
     known, learnt, proposed = resolve(real, keys, sensitive)
     markers, doubts = markers_of(synthetic)
@@ -126,10 +137,19 @@ def assess(
     told["notes"] += filter(None, [several_tests(findings)])
     if noticed is not None:
         findings, told["calibration"] = with_calibration(findings, noticed, comparison)
+    if others := origins(chosen):
+        told["extensions"] = others
     if levels:
         told["by"] = [split.by for split in levels]
         told["notes"] += [note for split in levels for note in split.notes]
-    return Assessment(tuple(findings), told, key=key)
+    kind = kind_of_frame(train)
+    return Assessment(
+        tuple(dataclasses.replace(finding, frame_kind=kind) for finding in findings),
+        told,
+        key=key,
+        own_cards=tuple(m.card for name, m in chosen.items() if name not in MEASURES),
+        frame_kind=kind,
+    )
 
 
 def check_holdout(comparison: Comparison) -> tuple[bool, dict[str, Any], dict[str, float]]:
@@ -143,22 +163,26 @@ def check_holdout(comparison: Comparison) -> tuple[bool, dict[str, Any], dict[st
 
 
 def measure_all(
-    comparison: Comparison, chosen: Sequence[str], *, fresh: bool, levels: Sequence[Levels] = ()
+    comparison: Comparison,
+    chosen: Mapping[str, Measure],
+    *,
+    fresh: bool,
+    levels: Sequence[Levels] = (),
 ) -> tuple[list[Finding], dict[str, float]]:
     """Run measures on all rows, and on each of the levels; give the findings and the seconds."""
     findings, seconds = [], {}
     alone = comparison if fresh else dataclasses.replace(comparison, holdout=None, _kept={})
-    for number, name in enumerate(chosen):
+    for number, (name, measure) in enumerate(chosen.items()):
         comparison.progress(name, number, len(chosen))
         start = time.perf_counter()
-        card = MEASURES[name].card
+        card = measure.card
         if not fresh and "holdout" in card.needs:
             findings.append(card.not_applicable(NOT_FRESH))
         else:
             # who stands in training is no control for what training discloses
-            found = run(MEASURES[name], alone if card.family == "privacy" else comparison)
+            found = run(measure, alone if card.family == "privacy" else comparison)
             for split in levels:
-                found = run_by_level(MEASURES[name], found, split)
+                found = run_by_level(measure, found, split)
             findings.append(found)
         seconds[name] = round(time.perf_counter() - start, 3)
     return findings, seconds

@@ -1,5 +1,6 @@
 """attack(): play a game against a generator and keep what was found."""
 
+import dataclasses
 import inspect
 import secrets
 import time
@@ -13,17 +14,18 @@ from understudy.attacks.refits import MOST_SECONDS
 from understudy.attacks.setting import BUDGET, Setting, unheard
 from understudy.data.memory import MemorySource
 from understudy.data.schema import near
-from understudy.data.tables import Table
+from understudy.data.tables import Table, kind_of_frame
 from understudy.errors import OptionError
-from understudy.judging.comparison import Progress, silent
+from understudy.jobs.progress import Progress, reporter, shows_progress, silent
 from understudy.options import MOST, check_number
 from understudy.synthesizers.generators import generator as as_generator
 from understudy.workflows.assessment import Assessment
-from understudy.workflows.provenance import versions
+from understudy.workflows.provenance import versions, warn_left_out
 
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
+@shows_progress
 def attack(
     game: str,
     train: Any,
@@ -39,7 +41,7 @@ def attack(
     journal: str | Path | None = None,
     version: str = "",
     options: Mapping[str, Any] | None = None,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
     tell: Callable[[str], None] = unheard,
 ) -> Assessment:
     """Say what could be learnt from a generator by someone who can run it.
@@ -67,6 +69,8 @@ def attack(
         whenever the generator changes. Needed where these cannot be told: an open file, a database.
     options : mapping, optional
         Options of the attack: ``{"record": 17}``.
+    progress : True or callable, optional
+        True shows a bar; a function is called with (label, done, total).
     tell : callable, optional
         Is given the generator's own words about every refit that failed. They may quote a person's
         values: the finding, which may be shared, says only of what kind the error was.
@@ -84,6 +88,7 @@ def attack(
     _check(name, options or {})
     given = () if release is None else release
     real = Table.of(train, schema, name="training table").with_rows()
+    warn_left_out(real, train, schema)
     released = tuple(
         Table.of(table, real.schema, name="release").with_rows()
         for table in (given if isinstance(given, list | tuple) else [given])
@@ -101,7 +106,7 @@ def attack(
         workers=workers,
         limit=limit,
         journal=None if journal is None else Path(journal),
-        progress=progress,
+        progress=reporter(progress),
         tell=tell,
     )
     start = time.perf_counter()
@@ -119,7 +124,9 @@ def attack(
         "warnings": [],
         "notes": [],
     }
-    return Assessment((found,), told, key=key)
+    kind = kind_of_frame(train)
+    found = dataclasses.replace(found, frame_kind=kind)
+    return Assessment((found,), told, key=key, frame_kind=kind)
 
 
 def _check(name: str, options: Mapping[str, Any]) -> None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from understudy.data.schema import near
-from understudy.errors import OptionError, UnderstudyError, interruption
+from understudy.errors import DataError, OptionError, UnderstudyError, interruption
 from understudy.jobs.threads import one_thread
 from understudy.judging.comparison import Comparison
-from understudy.judging.findings import Finding, Part, Shown, average
+from understudy.judging.findings import Card, Finding, Part, Shown, average
 from understudy.measures import MEASURES, Measure
 from understudy.options import MOST, check_number
 
@@ -47,8 +47,10 @@ def run(measure: Measure, comparison: Comparison) -> Finding:
     try:
         with one_thread():
             if card.together:
-                return measure(comparison, **options)
-            return average([measure(comparison.replicate(i), **options) for i in replicates])
+                return _insist(card, measure(comparison, **options))
+            return average(
+                [_insist(card, measure(comparison.replicate(i), **options)) for i in replicates]
+            )
     except OptionError:
         raise
     except UnderstudyError as error:
@@ -58,6 +60,15 @@ def run(measure: Measure, comparison: Comparison) -> Finding:
             raise stop from None
         # another library's message may quote a person's value, and findings are shared
         return card.failed(f"{type(error).__name__}: {VALUES.sub('…', str(error))}")
+
+
+def _insist(card: Card, found: Any) -> Finding:
+    """Refuse what is no finding of this measure: a function may give anything."""
+    if not isinstance(found, Finding):
+        raise DataError(f"it gave an object of type {type(found).__name__}, not a Finding")
+    if found.measure != card.name:
+        raise DataError(f"its finding calls it '{found.measure}', its card '{card.name}'")
+    return found
 
 
 def _named(need: str) -> str:
@@ -130,12 +141,14 @@ def options_of(measure: Callable[..., Finding]) -> dict[str, inspect.Parameter]:
     return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
-def check_options(options: Mapping[str, Mapping[str, Any]]) -> None:
+def check_options(
+    options: Mapping[str, Mapping[str, Any]], measures: Mapping[str, Measure] = MEASURES
+) -> None:
     """Refuse options of measures that do not exist, or that the measure does not have."""
     for name, given in options.items():
-        if name not in MEASURES:
-            raise OptionError(f"there is no measure '{name}'", hint=near(name, MEASURES))
-        known = options_of(MEASURES[name])
+        if name not in measures:
+            raise OptionError(f"there is no measure '{name}'", hint=near(name, measures))
+        known = options_of(measures[name])
         for option, value in given.items():
             if option not in known:
                 raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))

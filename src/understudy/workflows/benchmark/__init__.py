@@ -21,14 +21,16 @@ from understudy.data.schema import dumps, near
 from understudy.data.tables import Table, split, write_text
 from understudy.documents import read_json, read_text
 from understudy.errors import DataError, OptionError
+from understudy.jobs.progress import Progress, reporter, shows_progress, silent
 from understudy.jobs.temporary import TemporaryFolder
-from understudy.judging.comparison import Progress, silent, stream
+from understudy.judging.comparison import stream
 from understudy.measures import MEASURES
 from understudy.options import MOST_REPLICATES, MOST_ROWS, check_number
 from understudy.synthesizers import SYNTHESIZERS, synthesizer
 from understudy.synthesizers.generators import method_identity
 from understudy.synthesizers.program import guarded, wait_for
 from understudy.workflows.benchmark.result import Benchmark, is_whole
+from understudy.workflows.provenance import warn_left_out
 from understudy.workflows.running import check_options
 
 __all__ = ["MEASURED", "Benchmark", "benchmark"]
@@ -96,6 +98,7 @@ class _Plan:
         return pair if number % 2 else (pair[1], pair[0])
 
 
+@shows_progress
 def benchmark(
     train: Any,
     *,
@@ -108,7 +111,7 @@ def benchmark(
     schema: Any = None,
     out: str | Path | None = None,
     seed: int = 0,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
 ) -> Benchmark:
     """Try methods on splits of real data, each in a process of its own.
 
@@ -130,8 +133,8 @@ def benchmark(
         Finished cells are kept there and not done again by a later run on the same data with
         the same options, seed and version. It holds figures, no rows.
     seed : int
-    progress : callable, optional
-        Called with (label, done, total).
+    progress : True or callable, optional
+        True shows a bar; a function is called with (label, done, total).
 
     Returns
     -------
@@ -139,7 +142,9 @@ def benchmark(
         A method that fails is in it, with its reason.
     """
     names = _checked(methods, options or {}, splits, rows)
+    progress = reporter(progress)
     real = Table.of(train, schema, name="training table").with_rows()
+    warn_left_out(real, train, schema)
     control = None
     if holdout is not None:
         control = Table.of(holdout, real.schema, name="holdout").with_rows()

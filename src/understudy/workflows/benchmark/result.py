@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from understudy.data.schema import few
 from understudy.documents import check_form
 
 VERSION = 1
@@ -15,12 +16,16 @@ COSTS = ("cpu_seconds", "wall_seconds", "peak_mib")
 Cell = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Benchmark:
     """Cells (one method on one split each) and where they come from."""
 
     cells: tuple[Cell, ...]
     provenance: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        failed = sum(cell["status"] != "ok" for cell in self.cells)
+        return f"Benchmark({len(self.cells)} cells, {failed} failed; methods: {few(self.methods)})"
 
     @property
     def methods(self) -> tuple[str, ...]:

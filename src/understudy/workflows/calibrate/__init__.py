@@ -12,7 +12,8 @@ import polars as pl
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.judging.comparison import Progress, silent, stream
+from understudy.jobs.progress import Progress, reporter, shows_progress, silent
+from understudy.judging.comparison import stream
 from understudy.measures import MEASURES, choose
 from understudy.options import MOST_WORKERS, check_number
 from understudy.synthesizers.generators import Ours
@@ -24,7 +25,7 @@ from understudy.workflows.calibrate.playing import play
 from understudy.workflows.calibrate.result import Calibration, summary
 from understudy.workflows.calibrate.resuming import go_on, open_journal
 from understudy.workflows.calibrate.schedule import Schedule
-from understudy.workflows.provenance import versions
+from understudy.workflows.provenance import versions, warn_left_out
 
 __all__ = ["KINDS", "Calibration", "calibrate"]
 
@@ -36,6 +37,7 @@ UNALIGNED = (
 )
 
 
+@shows_progress
 def calibrate(
     real: Any,
     *,
@@ -50,7 +52,7 @@ def calibrate(
     schema: Any = None,
     seed: int = 0,
     journal: str | Path | None = None,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
 ) -> Calibration:
     """Say of each privacy measure how small a leak it would notice on data like this.
 
@@ -82,8 +84,8 @@ def calibrate(
     journal : path, optional
         A file to go on from when the calibration was stopped. It is for its owner alone.
         The budget is that of all goes together.
-    progress : callable, optional
-        Called with (label, done, total).
+    progress : True or callable, optional
+        True shows a bar; a function is called with (label, done, total).
 
     Returns
     -------
@@ -95,12 +97,14 @@ def calibrate(
         raise OptionError(f"budget = {budget:g}", hint="give a number of seconds above 0")
     if workers is not None:
         check_number("workers", workers, 1, MOST_WORKERS)
-    chosen = choose(measures)
+    chosen = list(choose(measures))
     for name in chosen:
         if not name.startswith("privacy."):
             raise OptionError(f"{name} is no privacy measure", hint="leaks are planted for those")
     given, made_by = asked.sorted_out(options or {}, method)
+    progress = reporter(progress)
     table = Table.of(real, schema, name="real table").with_rows()
+    warn_left_out(table, real, schema)
     known, learnt, notes = asked.roles(table, keys, sensitive)
     frame, few = _capped(table, rows, seed)
     notes += few

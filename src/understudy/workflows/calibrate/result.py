@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from understudy.data.schema import few
 from understudy.data.tables import write_text
 from understudy.judging.findings import LEVEL, plain
 from understudy.workflows.calibrate.planting import KINDS
@@ -16,12 +17,16 @@ from understudy.workflows.calibrated import VERSION
 TOO_MANY = 0.01  # how often a good measure of any may be called unreliable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Calibration:
     """Measures by name, and where the figures come from; everything shown is from ``to_dict()``."""
 
     measures: Mapping[str, Mapping[str, Any]]
     provenance: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        blind = [name for name, found in self.measures.items() if found.get("blind")]
+        return f"Calibration({len(self.measures)} measures; blind here: {few(blind) or 'none'})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, without rows and without paths."""

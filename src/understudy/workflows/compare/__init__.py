@@ -1,15 +1,18 @@
 """compare(): several releases of one training table, and what the evidence says of each."""
 
+import dataclasses
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.data.memory import MemorySource
-from understudy.data.tables import Table
+from understudy.data.tables import Table, kind_of_frame
 from understudy.errors import OptionError
-from understudy.judging.comparison import Comparison, Kept, Made, Progress, silent
-from understudy.measures import choose
+from understudy.jobs.progress import Progress, reporter, shows_progress, silent
+from understudy.judging.comparison import Comparison, Kept, Made
+from understudy.measures import MEASURES, Wanted, choose
 from understudy.measures.utility.estimates import as_formulas, check_formulas
 from understudy.workflows.advisor import resolve
 from understudy.workflows.assess import check_holdout, how_made, markers_of, measure_all
@@ -18,7 +21,7 @@ from understudy.workflows.compare.differences import DECIDING, Difference, diffe
 from understudy.workflows.compare.judgement import Judgement, judge
 from understudy.workflows.compare.plane import FLIPS, NO_PLANE, can_be_placed, flips, plane
 from understudy.workflows.compare.result import Contest
-from understudy.workflows.provenance import provenance
+from understudy.workflows.provenance import provenance, warn_left_out
 from understudy.workflows.running import check_options
 
 __all__ = ["Contest", "Difference", "Judgement", "compare"]
@@ -53,6 +56,7 @@ class _Ring:
         )
 
 
+@shows_progress
 def compare(
     train: Any,
     candidates: Mapping[str, Any],
@@ -62,12 +66,12 @@ def compare(
     sensitive: Sequence[str] | str = (),
     target: str | None = None,
     formula: Sequence[str] | str = (),
-    measures: Iterable[str] | None = None,
+    measures: Wanted | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     schema: Any = None,
     curve: bool = True,
     seed: int = 0,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
 ) -> Contest:
     """Compare several synthetic tables made from one training table.
 
@@ -99,10 +103,12 @@ def compare(
     formulas = as_formulas(formula)
     wanted = None if measures is None else [*measures, *DECIDING]
     given = {"keys": keys, "sensitive": sensitive, "target": target, "formula": formulas}
-    chosen = choose(wanted, given=[role for role, names in given.items() if names])
-    options = options or {}
-    check_options(options)
+    roles = [role for role, names in given.items() if names]
+    chosen = choose(wanted, given=roles, functions=True)
+    options, progress = options or {}, reporter(progress)
+    check_options(options, ChainMap(chosen, MEASURES))
     real = Table.of(train, schema, name="training table").with_rows()
+    warn_left_out(real, train, schema)
     fresh = None
     if holdout is not None:
         fresh = Table.of(holdout, real.schema, name="holdout").with_rows()
@@ -112,18 +118,19 @@ def compare(
     }
     check_formulas(formulas, real.schema.modelled)
     known, learnt, _ = resolve(real, keys, sensitive)
-    roles = {
+    of_columns = {
         "keys": known,
         "sensitive": learnt,
         "target": target,
         "formula": formulas,
         "seed": seed,
     }
-    ring = _Ring(MemorySource(real), None if fresh is None else MemorySource(fresh), roles)
+    ring = _Ring(MemorySource(real), None if fresh is None else MemorySource(fresh), of_columns)
     start = time.perf_counter()
     first = ring.comparison(next(iter(tables.values())), options, progress)
     is_fresh, checked, _ = check_holdout(first)
     assessments, order, doubts = {}, {}, list[str]()
+    kind = kind_of_frame(train)
     for number, (name, table) in enumerate(tables.items(), start=1):
         step = _numbered(progress, f"candidate {number} of {len(tables)}")
         markers, unsure = markers_of(candidates[name])
@@ -131,7 +138,12 @@ def compare(
         comparison = ring.comparison(table, options, step, how_made(markers))
         findings, seconds = measure_all(comparison, chosen, fresh=is_fresh)
         told = {**provenance(comparison), **checked, "seconds": seconds}
-        assessments[name] = Assessment(tuple(findings), told)
+        assessments[name] = Assessment(
+            tuple(dataclasses.replace(finding, frame_kind=kind) for finding in findings),
+            told,
+            own_cards=tuple(m.card for name, m in chosen.items() if name not in MEASURES),
+            frame_kind=kind,
+        )
         codes = comparison.codes("synthetic", comparison.codec(bins=5, levels=5))
         order[name] = spaced(codes)
     found = tuple(differences(assessments, order))

@@ -4,9 +4,11 @@ import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
 from understudy.workflows.advice import Missed, next_steps
+from understudy.workflows.assessment import Assessment
 
 Outcome = Literal["PASS", "FAIL", "INCONCLUSIVE"]
 
@@ -178,6 +180,26 @@ class Policy:
     def measures(self) -> tuple[str, ...]:
         """The measures that it names."""
         return tuple(dict.fromkeys([*self.required, *(rule.measure for rule in self.rules)]))
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Policy":
+        """Read a policy file (TOML); ``understudy policy init`` writes one to start from."""
+        from understudy.workflows.policy.reading import text_of
+
+        return cls.loads(text_of(Path(path)), name=str(path))
+
+    @classmethod
+    def loads(cls, text: str, *, name: str = "policy") -> "Policy":
+        """Read a policy from its text; the measures that it names must exist."""
+        from understudy.measures import MEASURES
+        from understudy.workflows.policy.reading import loads
+
+        return loads(text, name=name, measures=MEASURES)
+
+    def apply(self, result: Assessment) -> Assessment:
+        """Give the assessment with a verdict for every rule."""
+        verdicts = self.judge((f.to_dict() for f in result), result.provenance)
+        return dataclasses.replace(result, verdicts=tuple(v.to_dict() for v in verdicts))
 
     def judge(
         self, findings: Iterable[Mapping[str, Any]], provenance: Mapping[str, Any] | None = None

@@ -11,7 +11,7 @@ from understudy.data.schema import infer, loads
 from understudy.data.tables import Taken, holdout_rows
 from understudy.documents import loads_json
 from understudy.errors import OptionError, UnderstudyError
-from understudy.judging.comparison import Progress, silent
+from understudy.jobs.progress import Progress, reporter, shows_progress, silent
 from understudy.measures import MEASURES
 from understudy.measures.utility.estimates import as_formulas
 from understudy.options import check_number
@@ -46,6 +46,7 @@ class Decision:
         return policies.EXIT[self.outcome]
 
 
+@shows_progress
 def release(
     real: Any,
     policy: str | Path,
@@ -69,7 +70,7 @@ def release(
     steward_out: str | Path | None = None,
     allow_inconclusive: bool = False,
     restart: bool = False,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
     tell: Callable[[str], None] = warn,
 ) -> Decision:
     """Split, synthesize, assess and judge; make the folder to hand over if every rule is kept.
@@ -106,8 +107,8 @@ def release(
         Hand over too where not every rule could be decided; the verdict stays what it is.
     restart : bool
         Give up what an earlier run left unfinished.
-    progress : callable, optional
-        Called with (label, done, total).
+    progress : True or callable, optional
+        True shows a bar; a function is called with (label, done, total).
     tell : callable, optional
         Is given what weakens a claim of epsilon, and what is strange about the tables made; they
         are Python warnings if not given.
@@ -117,7 +118,7 @@ def release(
     Decision
         A run that was stopped goes on where it was when the same is asked for again.
     """
-    out = Path(out)
+    out, progress = Path(out), reporter(progress)
     steward = folders.beside(out, steward_out)
     text = policies.text_of(Path(policy))
     rules = policies.loads(text, name=str(policy), measures=MEASURES)

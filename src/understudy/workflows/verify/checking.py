@@ -12,7 +12,7 @@ from understudy.data.memory import MemorySource
 from understudy.data.schema import loads
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.judging.comparison import Progress, silent
+from understudy.jobs.progress import Progress, reporter, shows_progress, silent
 from understudy.measures import MEASURES
 from understudy.workflows import policy as policies
 from understudy.workflows.assess import MARKED, assess
@@ -34,7 +34,7 @@ CHECKED = ("exchangeability_p_value", "warnings", "notes")
 ASKED = ("keys = auto:", "sensitive = all:", MARKED)  # how arguments were found: now they are given
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Check:
     """What came of repeating an assessment.
 
@@ -53,6 +53,11 @@ class Check:
     verdicts: tuple[Change, ...]
     tolerance: float
     largest: float
+
+    def __repr__(self) -> str:
+        parts = ("files", "checks", "findings", "verdicts")
+        others = [f"{len(getattr(self, part))} {part}" for part in parts if getattr(self, part)]
+        return f"Check({'equal' if self.equal else 'different: ' + ', '.join(others)})"
 
     @property
     def equal(self) -> bool:
@@ -75,6 +80,7 @@ class Check:
         }
 
 
+@shows_progress
 def verify(
     path: str | Path,
     *,
@@ -82,7 +88,7 @@ def verify(
     synthetic: Any = None,
     holdout: Any = None,
     tolerance: float | None = None,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
 ) -> Check:
     """Repeat the assessment of a receipt and say what differs.
 
@@ -95,8 +101,8 @@ def verify(
     tolerance : float, optional
         The relative difference that still counts as equal: none with the same versions on the
         same kind of machine, a millionth otherwise.
-    progress : callable, optional
-        Called with (label, done, total).
+    progress : True or callable, optional
+        True shows a bar; a function is called with (label, done, total).
     """
     if tolerance is not None and not 0 <= tolerance < 1:
         raise OptionError(f"tolerance = {tolerance}", hint="use 0 or a small number, such as 1e-9")
@@ -108,7 +114,7 @@ def verify(
     }
     tables, files, notes = _tables(receipt, places)
     tables["synthetic"] = places["synthetic"]  # as files they say how they were made
-    result, verdicts = _again(receipt, tables, progress)
+    result, verdicts = _again(receipt, tables, reporter(progress))
     before = receipt.assessment
     versions = tuple(_versions(receipt, result.provenance))
     if tolerance is None:
