@@ -18,11 +18,6 @@ AGAINST_HOLDOUT = "fidelity.detection"  # plays against the holdout, as training
 
 
 @pytest.fixture(scope="module")
-def laws() -> MeasureLaws:
-    return MeasureLaws(["all"])
-
-
-@pytest.fixture(scope="module")
 def tables(laws) -> dict[str, pl.DataFrame]:
     return laws.tables
 

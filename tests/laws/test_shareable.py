@@ -53,8 +53,8 @@ def tables() -> dict[str, pl.DataFrame]:
 
 
 @pytest.fixture(scope="module")
-def result(tables) -> us.Assessment:
-    return us.assess(**tables, **ROLES, measures=["all"], options=QUICK)
+def result(laws) -> us.Assessment:
+    return laws.assessed("patients")
 
 
 def test_the_law_would_see_a_rare_value(tables):
