@@ -1,13 +1,18 @@
-"""From a finding's tables to its figures: the word before the colon says how a table is drawn."""
+"""From a finding's tables to its figures: the word before the colon says how a table is drawn.
 
-from collections.abc import Callable, Mapping, Sequence
+A sheet is a table of numbers as text: the first rows, which the page shows without its script.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
-from understudy.report import associations, heat, pictures, sheets, words
+from understudy.report import heat, pictures, words
 
 SHOWN = 12
+FIRST = 12
+SIZES = ("value", "reference", "low", "high", "lower", "upper")
 TITLES = {
     "matrix": "Associations between columns",
     "bars": "Distributions",
@@ -83,34 +88,19 @@ def _subject(name: str) -> str:
     return name.split(":", 1)[-1]
 
 
-def _figure(
-    kind: str,
-    name: str,
-    table: Mapping[str, Any],
-    number: int,
-    own: str,
-) -> Figure:
+def _figure(kind: str, name: str, table: Mapping[str, Any], number: int, own: str) -> Figure:
     title = words.visible(name if kind == "table" else _subject(name))
-    drawn: dict[str, Callable[[], Markup]] = {
-        "matrix": lambda: associations.matrix(table, own),
-        "bars": lambda: pictures.bars(table, title),
-        "heat": lambda: heat.heat(table, own),
-        "facets": lambda: heat.heat(table, own),
-        "lines": lambda: pictures.lines(table, title),
-        "boxes": lambda: pictures.boxes(table, title),
-        "table": Markup,
-    }
     return {
         "kind": kind,
         "title": title.replace("_", " ") if kind == "table" else title,
         "name": words.visible(name),
         "summary": "The numbers, and download"
-        if kind != "table" or len(table["rows"]) <= sheets.FIRST
+        if kind != "table" or len(table["rows"]) <= FIRST
         else f"All {len(table['rows'])} rows, and download",
         "number": number,
-        "svg": drawn[kind](),
+        "svg": _drawn(kind, table, title, own),
         "said": [*_extremes(kind, table), *_omitted(kind, table)],
-        "lists": associations.changed_words(table) if kind == "matrix" else [],
+        "lists": heat.changed_words(table) if kind == "matrix" else [],
         "series": pictures.line_series(table) if kind == "lines" else [],
         "shares": kind in ("bars", "heat", "facets"),
         "rows": table["rows"],
@@ -118,10 +108,17 @@ def _figure(
     }
 
 
+def _drawn(kind: str, table: Mapping[str, Any], title: str, own: str) -> Markup:
+    if kind in ("heat", "facets", "matrix"):
+        return heat.matrix(table, own) if kind == "matrix" else heat.heat(table, own)
+    draw = {"bars": pictures.bars, "lines": pictures.lines, "boxes": pictures.boxes}.get(kind)
+    return Markup("") if draw is None else draw(table, title)
+
+
 def _extremes(kind: str, table: Mapping[str, Any]) -> list[Markup]:
     """Say where real and synthetic are furthest apart."""
     if kind == "matrix":
-        return associations.largest(table)
+        return heat.largest(table)
     return heat.extremes(table) if kind in ("heat", "facets") else []
 
 
@@ -131,7 +128,7 @@ def _omitted(kind: str, table: Mapping[str, Any]) -> list[str]:
         return [f"{len(table['rows']) - pictures.BARS} further bins are not drawn."]
     if kind == "facets":
         levels = {words.scalar(row[2]) for row in table["rows"]}
-        down, across, each = map(sheets.named, table["columns"][:3])
+        down, across, each = map(heat.named, table["columns"][:3])
         more = max(0, len(levels) - heat.LEVELS)
         which = f", of which {more} are not drawn" if more else ""
         said = "{} down, {} across, three panels for each value of {}{}."
@@ -145,3 +142,53 @@ def _legend(kind: str, items: Sequence[Drawn]) -> list[tuple[str, str]]:
         return []
     names = dict.fromkeys(c for _, table, *_ in items for c in table["columns"][1:4])
     return list(dict.fromkeys(entry for entry in pictures.roles(list(names))))
+
+
+def parts_sheet(found: Sequence[Mapping[str, Any]], unit: str) -> dict[str, Any]:
+    """Give the first parts of a finding, and how many there are.
+
+    Examples
+    --------
+    >>> made = parts_sheet([{"name": "age", "value": 0.02, "p_value": 0.03}], "fraction")
+    >>> made["columns"], made["rows"]
+    (['part', 'value', 'p value'], [['age', '2.00 %', '0.03']])
+    """
+    known = ("name", "value", "reference", "unit")
+    further = list(dict.fromkeys(key for part in found for key in part if key not in known))
+    references = any(part.get("reference") is not None for part in found)
+    keys = ["value", *(["reference"] if references else []), *further]
+    rows = [
+        [
+            words.visible(part["name"]),
+            *(_cell(part.get(key), key, str(part.get("unit") or unit)) for key in keys),
+        ]
+        for part in found[:FIRST]
+    ]
+    return {
+        "columns": ["part", *(words.visible(key).replace("_", " ") for key in keys)],
+        "rows": rows,
+        "numeric": [True] * len(keys),
+        "count": len(found),
+    }
+
+
+def sheet(found: Mapping[str, Any], unit: str, *, most: int = FIRST) -> dict[str, Any]:
+    """Give the first rows of any table."""
+    columns, rows = found["columns"], found["rows"]
+    return {
+        "columns": [words.visible(c).replace("_", " ") for c in columns],
+        "rows": [[_cell(v, columns[i], unit) for i, v in enumerate(row)] for row in rows[:most]],
+        "numeric": [
+            all(row[i] is None or words.is_number(row[i]) for row in rows)
+            for i in range(1, len(columns))
+        ],
+    }
+
+
+def _cell(value: Any, column: object, unit: str) -> str:
+    """Print one cell; the columns that repeat the finding's own numbers get its unit."""
+    if column == "p_value":
+        return words.p_value(value)
+    if words.is_number(value) and column in SIZES:
+        return words.number(value, unit)
+    return words.scalar(value)

@@ -12,6 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from understudy.report import svg, words
+from understudy.report.svg import joined
 
 BARS = 100
 BOXES = 40
@@ -48,10 +49,7 @@ def strip(finding: Mapping[str, Any], title: str) -> Markup:
         shapes.append(svg.rect(at(ends[0]), wide, 28, 12, "interval"))
     if words.is_number(reference):
         said += f", reference {words.number(reference, unit)}"
-        x = svg.percent(at(reference))
-        shapes.append(
-            Markup('<line class="reference" x1="{0}" x2="{0}" y1="22" y2="46"/>').format(x)
-        )
+        shapes.append(svg.upright(at(reference), 22, 46, "reference"))
         label = f"reference {words.number(reference, plain)}"
         shapes.append(svg.beside(at(reference), 60, label, "small"))
     shapes.append(
@@ -139,7 +137,7 @@ def _bin_labels(labels: Sequence[str], step: float, y: float) -> tuple[Markup, f
             svg.words_at((i + 0.5) * step, y + 8, label, "middle", "faint")
             for i, label in enumerate(labels)
         ]
-        return Markup("").join(texts), 14
+        return joined(texts), 14
     every = math.ceil(11 / step)
     chosen = [
         ((i + 0.5) * step, svg.short(label)) for i, label in enumerate(labels) if i % every == 0
@@ -229,17 +227,14 @@ def boxes(table: Mapping[str, Any], title: str) -> Markup:
         x = [at(v) for v in five[:5]]
         told = f"{name}: " + ", ".join(words.number(v) for v in five[:5])
         said.append(told)
-        middle = svg.percent(x[2])
         inner = [
             Markup("<title>{}</title>").format(told),
             svg.words_at("0%", y + 13, name, "start", "small"),
             svg.line(x[0], x[4], y + 28, "whisker"),
             svg.rect(x[1], max(x[3] - x[1], 0.4), y + 20, 16, "quartiles"),
-            Markup('<line class="median" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>').format(
-                middle, y + 19, y + 37
-            ),
+            svg.upright(x[2], y + 19, y + 37, "median"),
         ]
-        shapes.append(Markup("<g>{}</g>").format(Markup("").join(inner)))
+        shapes.append(Markup("<g>{}</g>").format(joined(inner)))
     bottom = 44 * len(rows) + 16
     shapes.append(svg.words_at("0%", bottom, words.number(low), "start", "faint"))
     shapes.append(svg.words_at("100%", bottom, words.number(high), "end", "faint"))

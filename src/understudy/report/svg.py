@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from markupsafe import Markup, escape
 
 SHORT = 16
+joined = Markup("").join
 
 
 def picture(
@@ -24,7 +25,7 @@ def picture(
     """
     start = '<svg class="{0}" role="img" aria-label="{1}" width="{2}" height="{3:g}">{4}</svg>'
     across = f"{width:g}" if width else "100%"
-    return Markup(start).format(kind, said, across, height, Markup("").join(shapes))
+    return Markup(start).format(kind, said, across, height, joined(shapes))
 
 
 def short(text: str, most: int = SHORT) -> str:
@@ -77,6 +78,12 @@ def line(left: float, right: float, y: float, kind: str) -> Markup:
     )
 
 
+def upright(x: float, top: float, bottom: float, kind: str) -> Markup:
+    """Draw from pixel down to pixel, at a place in per cent."""
+    made = '<line class="{0}" x1="{1}" x2="{1}" y1="{2}" y2="{3}"/>'
+    return Markup(made).format(kind, percent(x), top, bottom)
+
+
 def rect(left: float, wide: float, y: float, tall: float, kind: str) -> Markup:
     """Draw a box, per cent across and pixels down."""
     return Markup('<rect class="{}" x="{}" width="{}" y="{:.1f}" height="{:.1f}"/>').format(
@@ -100,7 +107,7 @@ def words_at(x: str | float, y: float, text: str, anchor: str, kind: str) -> Mar
 
 def turned(places: Iterable[tuple[float, str]], y: float) -> Markup:
     """Write labels upwards, each ending below its place in pixels."""
-    texts = Markup("").join(
+    texts = joined(
         Markup('<text x="{}" y="{}">{}</text>').format(figure(-y), figure(x + 4), label)
         for x, label in places
     )
