@@ -37,34 +37,22 @@ def show_beside(
     width: int | None = None,
 ) -> None:
     """Print some findings of several assessments of the same real tables, by method."""
-    found = {
-        method: {f["measure"]: f for f in data["findings"] if f["measure"] in measures}
-        for method, data in assessments.items()
-    }
-    columns = {
-        method: {name: _marked(own[name]) for name in measures if name in own}
-        for method, own in found.items()
-    }
-    first = next(iter(found.values()), {})
-    reference = {n: around({"mean": f["reference"]}, f["unit"]) for n, f in first.items()}
-    last = Text("* flagged; the reference is what fresh real rows get", style="dim")
-    print_pieces(
-        lambda most: [
-            heading("Beside other methods"),
-            *side_by_side(columns, reference, most),
-            last,
-            "",
-        ],
-        file,
-        width,
-    )
+    columns: dict[str, dict[str, str]] = {}
+    reference: dict[str, str] = {}
+    for method, data in assessments.items():
+        own = {f["measure"]: f for f in data["findings"] if f["measure"] in measures}
+        values = {name: around({"mean": f["value"]}, f["unit"]) for name, f in own.items()}
+        columns[method] = {n: words.starred(own[n], values[n]) for n in measures if n in own}
+        references = {n: around({"mean": f["reference"]}, f["unit"]) for n, f in own.items()}
+        reference = reference or references  # of the first: it is the same for all
 
+    def pieces(most: int) -> Iterator[RenderableType]:
+        yield heading("Beside other methods")
+        yield from side_by_side(columns, reference, most)
+        yield Text("* flagged; the reference is what fresh real rows get", style="dim")
+        yield Text("")
 
-def _marked(finding: Mapping[str, Any]) -> str:
-    """Print a value; an asterisk means that it is flagged."""
-    if finding["status"] != "ok":
-        return words.mark(finding)
-    return around({"mean": finding["value"]}, finding["unit"]) + " *" * bool(finding["flagged"])
+    print_pieces(pieces, file, width)
 
 
 def around(found: Mapping[str, Any] | None, unit: str = "") -> str:
@@ -98,12 +86,9 @@ def _pieces(data: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
         yield Text(READING, style="dim")
     for method in methods:
         if method["failed"]:
-            total = method["failed"] + method["splits"]
+            failed = f"{method['failed']} of {method['failed'] + method['splits']} splits"
             yield Text("")
-            yield Text(
-                f"{words.visible(method['method'])} failed on {method['failed']} of {total} splits",
-                style="bold magenta",
-            )
+            yield Text(f"{words.visible(method['method'])} failed on {failed}", "bold magenta")
             yield from (indented(words.visible(reason)) for reason in method["reasons"])
         for note in method["notes"]:
             yield Text(f"{words.visible(method['method'])}: {words.visible(note)}")

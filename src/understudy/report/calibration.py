@@ -81,20 +81,13 @@ def page(data: Mapping[str, Any], *, title: str) -> str:
     The page is that of an assessment whose findings are the smallest leaks of exact copies.
     """
     told = data["provenance"]
-    findings = [_finding(name, found) for name, found in data["measures"].items()]
-    cards = {name: _card(name) for name in data["measures"]}
     facts = {k: v for k, v in told.items() if k not in ("columns", "notes")}
     made = {
-        "findings": findings,
+        "findings": [_finding(name, found) for name, found in data["measures"].items()],
         "verdicts": [],
         "provenance": {**facts, "notes": [*_about(told), READING]},
     }
-    return html.render(made, cards, title=title, about=html.CALIBRATION)
-
-
-def _card(name: str) -> dict[str, str]:
-    return {
-        "title": name,
+    card = {
         "opening": "The smallest leak of exact copies that it notices in 80 % of the runs is",
         "meaning": READING,
         "formula": "P(alarm | size) = c + (1 − c) Φ(a + b log10 size), fitted by maximum "
@@ -103,6 +96,8 @@ def _card(name: str) -> dict[str, str]:
         "not_shown": "What holds for these rows, this split and these kinds of leak. A leak of "
         "another kind may go unnoticed at any size.",
     }
+    cards = {name: {"title": name, **card} for name in data["measures"]}
+    return html.render(made, cards, title=title, about=html.CALIBRATION)
 
 
 def _finding(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,15 +112,14 @@ def _finding(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
         status = smallest_leak(leak) if leak else "not known"
         note = found["why"] or "the power is above 80 % at the smallest size planted already"
     ends, seen = leak.get("interval"), found["false_alarms"]
+    alarms = seen["alarms"] / max(seen["runs"], 1)
     tried = {kind: told for kind, told in found["kinds"].items() if told["points"]}
     return {
         **base,
         "status": status,
         "note": note,
         "value": leak.get("value"),
-        "baselines": {"alarms without a leak": seen["alarms"] / seen["runs"]}
-        if seen["runs"]
-        else {},
+        "baselines": {"alarms without a leak": alarms} if seen["runs"] else {},
         "interval": ends if ends and None not in ends else None,
         "parts": [
             {"name": LEAKS[kind], "value": (told["smallest"] or {}).get("value"), "reference": None}

@@ -15,20 +15,14 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from understudy.report import html, svg, words
-from understudy.report.console import (
-    REFERENCE,
-    heading,
-    indented,
-    print_pieces,
-    side_by_side,
-    width_of,
-)
+from understudy.report import console, html, svg, words
+from understudy.report.console import REFERENCE, heading
+from understudy.report.words import Cards
 
 DIFFERS = "differs"
 READING = "* flagged; the reference is what fresh real rows get."
 WHOLE = "to_html(path) writes the whole page: the plane, the differences of all pairs."
-PLACES = ("F3 over that of fresh real rows", "share closer to training")
+PLACES = ["", "F3 over that of fresh real rows", "interval", "share closer to training", "interval"]
 HEIGHT, BOTTOM, TOP = 400, 346, 30
 LEFT, RIGHT = 9.0, 97.0
 USUAL_WIDTH = 480
@@ -41,7 +35,7 @@ Box = tuple[float, float, float, float]
 
 def show(data: Mapping[str, Any], *, file: IO[str], width: int | None = None) -> None:
     """Print a contest's dict to a file or a terminal."""
-    print_pieces(lambda most: _pieces(data, most), file, width)
+    console.print_pieces(lambda most: _pieces(data, most), file, width)
 
 
 def _pieces(data: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
@@ -51,10 +45,8 @@ def _pieces(data: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
     yield Text(READING, style="dim")
     yield Text("")
     yield heading("What the intervals support")
-    for sentence in data["recommendation"]:
-        yield _paragraph(sentence)
-    for note in data["provenance"].get("notes") or []:
-        yield _paragraph(note)
+    for said in (*data["recommendation"], *(data["provenance"].get("notes") or [])):
+        yield _paragraph(said)
     reasons = list(_reasons(data))
     if reasons:
         yield Text("")
@@ -73,8 +65,8 @@ def _findings(data: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
             for finding in measure["findings"]:
                 shown = _shown(finding, _unit(measure), with_interval=with_interval)
                 cells[_titled(finding["candidate"])][measure["measure"]] = shown
-        if with_interval or width_of(measures, {**cells, REFERENCE: reference}) <= width:
-            yield from side_by_side(cells, reference, width)
+        if with_interval or console.width_of(measures, {**cells, REFERENCE: reference}) <= width:
+            yield from console.side_by_side(cells, reference, width)
             return
 
 
@@ -83,15 +75,12 @@ def _titled(name: str) -> str:
 
 
 def _paragraph(text: str, style: str = "") -> Padding:
-    return indented(words.visible(text), style, expand=True)
+    return console.indented(words.visible(text), style, expand=True)
 
 
 def _shown(finding: Mapping[str, Any], unit: str, *, with_interval: bool) -> str:
-    """Print a value; an asterisk means that it is flagged."""
-    if finding["status"] != "ok":
-        return words.mark(finding)
     ends = f" {words.interval(finding['interval'], unit)}" if with_interval else ""
-    return words.number(finding["value"], unit) + ends + " *" * bool(finding["flagged"])
+    return words.starred(finding, words.number(finding["value"], unit) + ends)
 
 
 def _unit(measure: Mapping[str, Any]) -> str:
@@ -100,11 +89,9 @@ def _unit(measure: Mapping[str, Any]) -> str:
 
 def _reference(measure: Mapping[str, Any]) -> str:
     """Print the reference of all candidates, or say that each has its own."""
-    if measure["reference"] is None and any(
-        f["reference"] is not None for f in measure["findings"]
-    ):
-        return DIFFERS
-    return words.number(measure["reference"], _unit(measure))
+    own = any(finding["reference"] is not None for finding in measure["findings"])
+    alike = words.number(measure["reference"], _unit(measure))
+    return DIFFERS if own and measure["reference"] is None else alike
 
 
 def _reasons(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -119,36 +106,31 @@ def _reasons(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             yield measure["measure"], "all" if every else ", ".join(names), note
 
 
-def render(data: Mapping[str, Any], cards: Mapping[str, Mapping[str, Any]], *, title: str) -> str:
+def render(data: Mapping[str, Any], cards: Cards, *, title: str) -> str:
     """Give a contest's dict as one HTML page; ``cards`` as in ``html.render``."""
     measures = [_measure(measure, data, cards) for measure in data["measures"]]
     provenance = data["provenance"]
-    return (
-        html.environment()
-        .get_template("compare.html.j2")
-        .render(
-            title=title,
-            compared=words.compared(provenance),
-            candidates=data["candidates"],
-            warnings=provenance.get("warnings") or [],
-            sentences=[
-                sentence.replace(" %", "\N{NO-BREAK SPACE}%") for sentence in data["recommendation"]
-            ],
-            notes=provenance.get("notes") or [],
-            plane=None if data["plane"] is None else _plane(data["plane"], data["pareto"]),
-            families=[
-                {"title": words.FAMILIES.get(name, name), "measures": group}
-                for name, group in words.by_family(measures).items()
-            ],
-            apart=[m for m in measures if m["pairs"]],
-            reasons=list(_reasons(data)),
-            facts=[
-                (name.replace("_", " "), words.scalar(value))
-                for name, value in provenance.items()
-                if name not in ("train", "holdout", "warnings", "notes")
-            ],
-            whole=_download(data),
-        )
+    template = html.environment().get_template("compare.html.j2")
+    return template.render(
+        title=title,
+        compared=words.compared(provenance),
+        candidates=data["candidates"],
+        warnings=provenance.get("warnings") or [],
+        sentences=[text.replace(" %", "\N{NO-BREAK SPACE}%") for text in data["recommendation"]],
+        notes=provenance.get("notes") or [],
+        plane=None if data["plane"] is None else _plane(data["plane"], data["pareto"]),
+        families=[
+            {"title": words.FAMILIES.get(name, name), "measures": group}
+            for name, group in words.by_family(measures).items()
+        ],
+        apart=[m for m in measures if m["pairs"]],
+        reasons=list(_reasons(data)),
+        facts=[
+            (name.replace("_", " "), words.scalar(value))
+            for name, value in provenance.items()
+            if name not in ("train", "holdout", "warnings", "notes")
+        ],
+        whole=_download(data),
     )
 
 
@@ -187,33 +169,30 @@ def _download(data: Any) -> Markup:
 def _plane(data: Mapping[str, Any], pareto: Sequence[str]) -> dict[str, Any]:
     """Give the picture, its tables as text, and its numbers to take away."""
     star, curve = data["star"], data["curve"]["rows"]
-    rows = [
-        ["fresh real rows (holdout)", words.number(star["x"]), "", words.percent(star["y"]), ""]
-    ]
+    fresh = "fresh real rows (holdout)"
+    rows = [[fresh, words.number(star["x"]), "", words.percent(star["y"]), ""]]
     for name, x, *x_ends, y, y_low, y_high in data["points"]["rows"]:
         ends = None if y_low is None else [y_low, y_high]
         between = words.interval(x_ends if words.is_number(x_ends[0]) else None)
-        row = [name, words.number(x), between, words.percent(y), words.interval(ends, "fraction")]
-        rows.append(row)
-    rows += [
-        [f"flip {words.percent(p)}", words.number(x), "", words.percent(y), ""] for p, x, y in curve
-    ]
+        shares = words.percent(y), words.interval(ends, "fraction")
+        rows.append([name, words.number(x), between, *shares])
+    for p, x, y in curve:
+        rows.append([f"flip {words.percent(p)}", words.number(x), "", words.percent(y), ""])
     return {
         "svg": draw_plane(data, pareto),
-        "columns": ["", PLACES[0], "interval", PLACES[1], "interval"],
+        "columns": PLACES,
         "rows": rows,
         "curve": bool(curve),
         "json": _download(data),
     }
 
 
-def _measure(
-    measure: Mapping[str, Any], data: Mapping[str, Any], cards: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
+def _measure(measure: Mapping[str, Any], data: Mapping[str, Any], cards: Cards) -> dict[str, Any]:
     """Give all that the template prints of a measure, as text."""
     card, unit = cards.get(measure["measure"], {}), _unit(measure)
     pairs = [d for d in data["differences"] if d["measure"] == measure["measure"]]
     reference = _reference(measure)
+    own = reference == DIFFERS
     return {
         "measure": measure["measure"],
         "title": card.get("title") or measure["measure"],
@@ -227,9 +206,7 @@ def _measure(
                 "candidate": finding["candidate"],
                 "value": words.number(finding["value"], unit),
                 "interval": words.interval(finding["interval"], unit),
-                "reference": words.number(finding["reference"], unit)
-                if reference == DIFFERS
-                else "",
+                "reference": words.number(finding["reference"], unit) if own else "",
                 "mark": words.mark(finding),
             }
             for finding in measure["findings"]
@@ -242,13 +219,12 @@ def _measure(
 
 
 def _pair(difference: Mapping[str, Any]) -> dict[str, Any]:
-    scale, digits = (100, 2) if difference["unit"] == "fraction" else (1, 4)
+    share = difference["unit"] == "fraction"
 
     def shown(value: float | None) -> str:
         if value is None:
             return words.NONE
-        text = f"{scale * value:.{digits}f}" if scale == 100 else words.significant(value)
-        return text.replace("-", "−")
+        return (f"{100 * value:.2f}" if share else words.significant(value)).replace("-", "−")
 
     ends = difference["interval"]
     told = "no interval" if ends is None else "cannot be told apart"
@@ -257,7 +233,7 @@ def _pair(difference: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "a": difference["a"],
         "b": difference["b"],
-        "value": shown(difference["value"]) + (" points" if scale == 100 else ""),
+        "value": shown(difference["value"]) + " points" * share,
         "interval": words.NONE if ends is None else f"[{shown(ends[0])}, {shown(ends[1])}]",
         "paired": "paired" if difference["paired"] else "unpaired, wide",
         "better": difference["better"],
@@ -286,7 +262,8 @@ def draw_plane(plane: Mapping[str, Any], pareto: Sequence[str]) -> Markup:
         ),
     ]
     marks = [(star["x"], star["y"]), *((p[1], p[4]) for p in points), *(row[1:3] for row in curve)]
-    taken = [_around(at_x(across), at_y(up)) for across, up in marks]
+    dots = [(at_x(across) / 100 * USUAL_WIDTH, at_y(up)) for across, up in marks]
+    taken = [(left - 8, top - 8, left + 8, top + 8) for left, top in dots]
     for point in points:
         shapes.append(_candidate(point, at_x, at_y, point[0] in pareto, taken))
     names = ", ".join(words.visible(point[0]) for point in points)
@@ -339,26 +316,18 @@ def _grid(
 def _curve(rows: Sequence[Sequence[float]], at_x: Scale, at_y: Scale) -> list[Markup]:
     """Join the places of flip; name the first and the last."""
     places = [(at_x(x), at_y(y)) for _, x, y in rows]
+    line = Markup('<line class="curve" x1="{}" y1="{:.1f}" x2="{}" y2="{:.1f}"/>')
     shapes = [
-        Markup('<line class="curve" x1="{}" y1="{:.1f}" x2="{}" y2="{:.1f}"/>').format(
-            svg.percent(x), y, svg.percent(right), below
-        )
+        line.format(svg.percent(x), y, svg.percent(right), below)
         for (x, y), (right, below) in itertools.pairwise(places)
     ]
     for (x, y), (p, ratio, share) in zip(places, rows, strict=True):
         told = f"flip {words.percent(p)}: {words.number(ratio)} times, {words.percent(share)}"
-        shapes.append(
-            Markup(
-                '<circle class="dot" cx="{}" cy="{:.1f}" r="3"><title>{}</title></circle>'
-            ).format(svg.percent(x), y, told)
-        )
+        dot = '<circle class="dot" cx="{}" cy="{:.1f}" r="3"><title>{}</title></circle>'
+        shapes.append(Markup(dot).format(svg.percent(x), y, told))
     for (x, y), row in list(zip(places, rows, strict=True))[:: max(len(rows) - 1, 1)]:
-        label = f"flip {100 * row[0]:.0f} %"
-        shapes.append(
-            Markup('<text class="faint" x="{}" y="{:.1f}" dx="7" dy="-5">{}</text>').format(
-                svg.percent(x), y, label
-            )
-        )
+        label = '<text class="faint" x="{}" y="{:.1f}" dx="7" dy="-5">{}</text>'
+        shapes.append(Markup(label).format(svg.percent(x), y, f"flip {100 * row[0]:.0f} %"))
     return shapes
 
 
@@ -372,17 +341,9 @@ def _candidate(
     if words.is_number(x_low):
         inner.append(svg.line(at_x(x_low), at_x(x_high), at_y(y), "cross"))
     if words.is_number(y_low):
-        inner.append(
-            Markup('<line class="cross" x1="{0}" x2="{0}" y1="{1:.1f}" y2="{2:.1f}"/>').format(
-                svg.percent(at_x(x)), at_y(y_low), at_y(y_high)
-            )
-        )
-    kind = "value" if best else "hollow"
-    inner.append(
-        Markup('<circle class="{}" cx="{}" cy="{:.1f}" r="5.5"/>').format(
-            kind, svg.percent(at_x(x)), at_y(y)
-        )
-    )
+        ends = f"{at_y(y_low):.1f}", f"{at_y(y_high):.1f}"
+        inner.append(svg.upright(at_x(x), *ends, "cross"))
+    inner.append(svg.circle(at_x(x), f"{at_y(y):.1f}", "value" if best else "hollow"))
     inner.append(_label(svg.short(shown, 18), at_x(x), at_y(y), taken))
     return Markup("<g>{}</g>").format(svg.joined(inner))
 
@@ -407,11 +368,6 @@ def _label(text: str, x: float, y: float, taken: list[Box]) -> Markup:
     dx, dy, anchor = best
     made = '<text class="strong" x="{}" y="{:.1f}" dx="{}" dy="{}" text-anchor="{}">{}</text>'
     return Markup(made).format(svg.percent(x), y, dx, dy, anchor, text)
-
-
-def _around(x: float, y: float) -> Box:
-    here = x / 100 * USUAL_WIDTH
-    return here - 8, y - 8, here + 8, y + 8
 
 
 def _overlap(one: Box, two: Box) -> float:

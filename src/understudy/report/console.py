@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from understudy.report import words
+from understudy.report.words import Cards
 
-Cards = Mapping[str, Mapping[str, Any]]
 HEADINGS = ("measure", "value", "interval", "reference", "direction", "mark")
 WIDEST_DIRECTION = max(len(word) for text in words.DIRECTIONS.values() for word in text.split())
 GAP = 2
@@ -29,8 +29,6 @@ STYLES = {
 
 def show(data: Mapping[str, Any], cards: Cards, *, file: IO[str], width: int | None = None) -> None:
     """Print an assessment's dict (version 1 of the JSON contract) to a file or a terminal.
-
-    ``cards`` are ``Card.to_dict()`` by the name of the measure; unknown measures may be absent.
 
     Examples
     --------

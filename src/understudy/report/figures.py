@@ -22,8 +22,7 @@ TITLES = {
     "boxes": "Spread",
     "table": "Tables",
 }
-Drawn = tuple[str, Mapping[str, Any], int, str]
-Figure = dict[str, Any]
+Drawn = tuple[str, Mapping[str, Any], int, str]  # name, table, its number, identifier on the page
 
 
 def kind_of(name: str, table: Mapping[str, Any]) -> str:
@@ -48,20 +47,8 @@ def kind_of(name: str, table: Mapping[str, Any]) -> str:
     return "boxes" if word == "box" and pictures.is_box(table) else "table"
 
 
-def groups(
-    tables: Sequence[Drawn],
-    parts: Sequence[Mapping[str, Any]],
-) -> list[dict[str, Any]]:
-    """Give the figures of a finding by kind, the worst parts first.
-
-    Parameters
-    ----------
-    tables : sequence of (name, table, number, identifier)
-        Those that are drawn here: the number is that of the stored table, the identifier is no
-        other picture's.
-    parts : sequence of mapping
-        The finding's parts, worst first.
-    """
+def groups(tables: Sequence[Drawn], parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Give the figures of a finding by kind, in the order of its parts, which come worst first."""
     place = {str(part["name"]): i for i, part in enumerate(parts)}
     found: dict[str, list[Drawn]] = {kind: [] for kind in TITLES}
     for item in tables:
@@ -70,17 +57,17 @@ def groups(
     for kind, items in found.items():
         items.sort(key=lambda item: place.get(_subject(item[0]), len(place)))
         drawn = [_figure(kind, *item) for item in items]
-        if drawn:
-            made.append(
-                {
-                    "kind": kind,
-                    "title": TITLES[kind],
-                    "legend": _legend(kind, items),
-                    "withheld": any(None in row for _, t, *_ in items for row in t["rows"]),
-                    "first": drawn[:SHOWN],
-                    "more": drawn[SHOWN:],
-                }
-            )
+        names = dict.fromkeys(c for _, table, *_ in items for c in table["columns"][1:4])
+        legend = dict.fromkeys(pictures.roles(list(names))) if kind == "bars" else ()
+        group = {
+            "kind": kind,
+            "title": TITLES[kind],
+            "legend": list(legend),
+            "withheld": any(None in row for _, table, *_ in items for row in table["rows"]),
+            "first": drawn[:SHOWN],
+            "more": drawn[SHOWN:],
+        }
+        made += [group] if drawn else []
     return made
 
 
@@ -88,60 +75,42 @@ def _subject(name: str) -> str:
     return name.split(":", 1)[-1]
 
 
-def _figure(kind: str, name: str, table: Mapping[str, Any], number: int, own: str) -> Figure:
+def _figure(
+    kind: str, name: str, table: Mapping[str, Any], number: int, own: str
+) -> dict[str, Any]:
+    """Draw a table, and say where real and synthetic are furthest apart and what is left out."""
+    rows, columns = table["rows"], table["columns"]
     title = words.visible(name if kind == "table" else _subject(name))
+    svg, said = Markup(""), list[str]()
+    if kind == "matrix":
+        svg, said = heat.matrix(table, own), [*heat.largest(table)]
+    elif kind in ("heat", "facets"):
+        svg, said = heat.heat(table, own), [*heat.extremes(table)]
+    elif kind != "table":
+        draw = {"bars": pictures.bars, "lines": pictures.lines, "boxes": pictures.boxes}[kind]
+        svg = draw(table, title)
+    if kind == "bars" and len(rows) > pictures.BARS:
+        said.append(f"{len(rows) - pictures.BARS} further bins are not drawn.")
+    if kind == "facets":
+        more = max(0, len({words.scalar(row[2]) for row in rows}) - heat.LEVELS)
+        which = f", of which {more} are not drawn" if more else ""
+        panels = Markup("{} down, {} across, three panels for each value of {}{}.")
+        said.append(panels.format(*map(heat.named, columns[:3]), which))
+    whole = kind != "table" or len(rows) <= FIRST
     return {
         "kind": kind,
         "title": title.replace("_", " ") if kind == "table" else title,
         "name": words.visible(name),
-        "summary": "The numbers, and download"
-        if kind != "table" or len(table["rows"]) <= FIRST
-        else f"All {len(table['rows'])} rows, and download",
+        "summary": "The numbers, and download" if whole else f"All {len(rows)} rows, and download",
         "number": number,
-        "svg": _drawn(kind, table, title, own),
-        "said": [*_extremes(kind, table), *_omitted(kind, table)],
+        "svg": svg,
+        "said": said,
         "lists": heat.changed_words(table) if kind == "matrix" else [],
         "series": pictures.line_series(table) if kind == "lines" else [],
         "shares": kind in ("bars", "heat", "facets"),
-        "rows": table["rows"],
-        "columns": table["columns"],
+        "rows": rows,
+        "columns": columns,
     }
-
-
-def _drawn(kind: str, table: Mapping[str, Any], title: str, own: str) -> Markup:
-    if kind in ("heat", "facets", "matrix"):
-        return heat.matrix(table, own) if kind == "matrix" else heat.heat(table, own)
-    draw = {"bars": pictures.bars, "lines": pictures.lines, "boxes": pictures.boxes}.get(kind)
-    return Markup("") if draw is None else draw(table, title)
-
-
-def _extremes(kind: str, table: Mapping[str, Any]) -> list[Markup]:
-    """Say where real and synthetic are furthest apart."""
-    if kind == "matrix":
-        return heat.largest(table)
-    return heat.extremes(table) if kind in ("heat", "facets") else []
-
-
-def _omitted(kind: str, table: Mapping[str, Any]) -> list[str]:
-    """Say what the picture leaves out."""
-    if kind == "bars" and len(table["rows"]) > pictures.BARS:
-        return [f"{len(table['rows']) - pictures.BARS} further bins are not drawn."]
-    if kind == "facets":
-        levels = {words.scalar(row[2]) for row in table["rows"]}
-        down, across, each = map(heat.named, table["columns"][:3])
-        more = max(0, len(levels) - heat.LEVELS)
-        which = f", of which {more} are not drawn" if more else ""
-        said = "{} down, {} across, three panels for each value of {}{}."
-        return [Markup(said).format(down, across, each, which)]
-    return []
-
-
-def _legend(kind: str, items: Sequence[Drawn]) -> list[tuple[str, str]]:
-    """Give looks and names of the series of all bars of a group."""
-    if kind != "bars":
-        return []
-    names = dict.fromkeys(c for _, table, *_ in items for c in table["columns"][1:4])
-    return list(dict.fromkeys(entry for entry in pictures.roles(list(names))))
 
 
 def parts_sheet(found: Sequence[Mapping[str, Any]], unit: str) -> dict[str, Any]:
@@ -157,19 +126,13 @@ def parts_sheet(found: Sequence[Mapping[str, Any]], unit: str) -> dict[str, Any]
     further = list(dict.fromkeys(key for part in found for key in part if key not in known))
     references = any(part.get("reference") is not None for part in found)
     keys = ["value", *(["reference"] if references else []), *further]
-    rows = [
-        [
-            words.visible(part["name"]),
-            *(_cell(part.get(key), key, str(part.get("unit") or unit)) for key in keys),
-        ]
-        for part in found[:FIRST]
-    ]
-    return {
-        "columns": ["part", *(words.visible(key).replace("_", " ") for key in keys)],
-        "rows": rows,
-        "numeric": [True] * len(keys),
-        "count": len(found),
-    }
+    rows = []
+    for part in found[:FIRST]:
+        own = str(part.get("unit") or unit)
+        rows.append([words.visible(part["name"]), *(_cell(part.get(k), k, own) for k in keys)])
+    columns = ["part", *(words.visible(key).replace("_", " ") for key in keys)]
+    numeric = [True] * len(keys)
+    return {"columns": columns, "rows": rows, "numeric": numeric, "count": len(found)}
 
 
 def sheet(found: Mapping[str, Any], unit: str, *, most: int = FIRST) -> dict[str, Any]:

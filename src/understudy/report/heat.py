@@ -17,7 +17,6 @@ from understudy.report import svg, words
 from understudy.report.svg import joined
 
 GUTTER = 104
-LETTER = 6.6
 SHADES = 10
 STEPS = 5
 LEVELS = 12
@@ -56,7 +55,7 @@ def depth(table: Mapping[str, Any]) -> int:
     return 0
 
 
-def span(table: Mapping[str, Any]) -> float:
+def span(table: Mapping[str, Any], least: float = 0.0) -> float:
     """Give the difference that gets the strongest colour.
 
     It is the largest of the table, but at least three times what fresh real rows differ by, so
@@ -69,7 +68,7 @@ def span(table: Mapping[str, Any]) -> float:
     0.03
     """
     at = depth(table)
-    return max(max(_apart(table["rows"], at, at + 1), default=0.0), 3 * fresh(table))
+    return max(*_apart(table["rows"], at, at + 1), 3 * fresh(table), least)
 
 
 def fresh(table: Mapping[str, Any]) -> float:
@@ -81,44 +80,45 @@ def fresh(table: Mapping[str, Any]) -> float:
 def _apart(rows: Sequence[Sequence[Any]], one: int, other: int) -> list[float]:
     """Give the distances between two shares of each cell, where both are known."""
     pairs = [(row[one], row[other]) for row in rows if len(row) > other]
-    return [abs(a - b) for a, b in pairs if words.is_number(a) and words.is_number(b)]
+    return [abs(a - b) for a, b in pairs if _known(a, b)]
+
+
+def _known(*numbers: Any) -> bool:
+    return all(map(words.is_number, numbers))
+
+
+def _chance(table: Mapping[str, Any], unit: str = "") -> str:
+    apart = fresh(table)
+    return f" Fresh real rows differ by up to {words.number(apart, unit)}." if apart else ""
 
 
 def heat(table: Mapping[str, Any], name: str) -> Markup:
     """Draw the shares of two columns, and of three for each value of the third.
 
-    Parameters
-    ----------
-    table : mapping
-        Two or three columns of labels, then the shares in training, synthetic and holdout.
-    name : str
-        An identifier that no other picture of the page has.
+    The table has two or three columns of labels, then the shares in training, synthetic and
+    holdout. The name is an identifier that no other picture of the page has.
     """
     at = depth(table)
     names = [words.visible(c) for c in table["columns"][:at]]
     labels = [_order(table["rows"], i) for i in range(at)]
     shares = [v for row in table["rows"] for v in row[at : at + 2] if words.is_number(v)]
-    shades = sequential(max(shares, default=0)), diverging(span(table))
+    shades = shaded(max(shares, default=0), root=True), shaded(span(table), signed=True)
+    said = f"Shares of {names[0]} (down) by {names[1]} (across)"
     if at == 2:
-        cells = [_cells(table["rows"], labels, column) for column in (2, 3)]
-        drawn = [*cells, difference(*cells)]
-        said = f"Shares of {names[0]} (down) by {names[1]} (across)"
-        return beside(drawn, labels, shades, name, said, names, 118, 150)
+        cells = _panels(table["rows"], labels, at)
+        return beside(cells, labels, shades, name, said, names, 118, 150)
     blocks = []
     for level in labels[2][:LEVELS]:
         rows = [row for row in table["rows"] if words.scalar(row[2]) == level]
-        cells = [_cells(rows, labels, column) for column in (3, 4)]
-        said = f"Shares of {names[0]} (down) by {names[1]} (across) where {names[2]} is {level}"
-        blocks.append(
-            block([*cells, difference(*cells)], labels, shades, said, f"{names[2]} {level}")
-        )
+        told = f"{said} where {names[2]} is {level}"
+        blocks.append(block(_panels(rows, labels, at), labels, shades, told, f"{names[2]} {level}"))
     return Markup('<div class="facets">{}</div>').format(joined(blocks))
 
 
 def extremes(table: Mapping[str, Any]) -> list[Markup]:
     """Say which cells differ most, in both directions, and how much fresh real rows differ."""
     at, rows = depth(table), table["rows"]
-    sure = [r for r in rows if words.is_number(r[at]) and words.is_number(r[at + 1])]
+    sure = [row for row in rows if _known(*row[at : at + 2])]
     if not sure:
         return []
     by = sorted(sure, key=lambda r: r[at + 1] - r[at])
@@ -130,11 +130,9 @@ def extremes(table: Mapping[str, Any]) -> list[Markup]:
         )
         real, synthetic = (words.number(v, "fraction") for v in row[at : at + 2])
         said.append(Markup("{}: {} ({} where {} is real)").format(word, where, synthetic, real))
-    text = Markup("; ").join(said) + "."
-    if chance := fresh(table):
-        text += f" Fresh real rows differ by up to {words.number(chance, 'fraction')}."
-    text += f" The strongest colour is a difference of {words.number(span(table), 'fraction')}."
-    return [text]
+    top = words.number(span(table), "fraction")
+    text = Markup("; ").join(said) + f".{_chance(table, 'fraction')}"
+    return [text + f" The strongest colour is a difference of {top}."]
 
 
 def _order(rows: Sequence[Sequence[Any]], column: int) -> list[str]:
@@ -155,9 +153,15 @@ def _order(rows: Sequence[Sequence[Any]], column: int) -> list[str]:
         return list(after)
 
 
-def _cells(rows: Sequence[Sequence[Any]], labels: Sequence[Sequence[str]], column: int) -> Cells:
+def _panels(
+    rows: Sequence[Sequence[Any]], labels: Sequence[Sequence[str]], first: int
+) -> list[Cells]:
+    """Give the cells of real and synthetic, which begin at a column."""
     down, across = ({label: i for i, label in enumerate(axis)} for axis in labels[:2])
-    return {(down[words.scalar(r[0])], across[words.scalar(r[1])]): r[column] for r in rows}
+    return [
+        {(down[words.scalar(r[0])], across[words.scalar(r[1])]): r[column] for r in rows}
+        for column in (first, first + 1)
+    ]
 
 
 def matrix(table: Mapping[str, Any], name: str) -> Markup:
@@ -170,35 +174,24 @@ def matrix(table: Mapping[str, Any], name: str) -> Markup:
         for panel, value in zip(cells, numbers, strict=True):
             panel[place[a], place[b]] = panel[place[b], place[a]] = value
     signed = any(words.is_number(v) and v < 0 for panel in cells for v in panel.values())
-    top = matrix_span(table)
-    shades = (
-        diverging(1.0) if signed else sequential(1.0, root=False),
-        diverging(top),
-    )
+    shades = shaded(1.0, signed=signed), shaded(span(table, FAINTEST), signed=True)
     marks = {
         kind: [(place[a], place[b]) for pair in found for a, b in (pair, pair[::-1])]
         for kind, found in changed(table).items()
     }
     said = f"Associations of {len(names)} columns"
-    drawn = [*cells, difference(*cells)]
-    return beside(drawn, [names, names], shades, name, said, ["", ""], 216, 216, marks, "large")
-
-
-def matrix_span(table: Mapping[str, Any]) -> float:
-    """Give the difference that gets the strongest colour: as in heat maps, but at least 0.1."""
-    return max(span(table), FAINTEST)
+    return beside(cells, [names, names], shades, name, said, ["", ""], 216, 216, marks, "large")
 
 
 def largest(table: Mapping[str, Any]) -> list[Markup]:
     """Say which association differs most, and how much those of fresh real rows differ."""
-    known = [r for r in table["rows"] if words.is_number(r[2]) and words.is_number(r[3])]
+    known = [row for row in table["rows"] if _known(*row[2:4])]
     if not known:
         return []
     one, other, real, made, *_ = max(known, key=lambda r: abs(r[3] - r[2]))
     said = "Largest difference: {} × {} ({} real, {} synthetic).{} The strongest colour is {}."
-    apart = fresh(table)
-    chance = f" Fresh real rows differ by up to {words.number(apart)}." if apart else ""
-    numbers = words.number(real), words.number(made), chance, words.number(matrix_span(table))
+    top = words.number(span(table, FAINTEST))
+    numbers = words.number(real), words.number(made), _chance(table), top
     return [Markup(said).format(named(one), named(other), *numbers)]
 
 
@@ -216,7 +209,7 @@ def changed(table: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
     """
     found: dict[str, list[tuple[float, tuple[str, str]]]] = {"lost": [], "invented": []}
     for pair, (real, made) in _pairs(table).items():
-        if pair[0] == pair[1] or not (words.is_number(real) and words.is_number(made)):
+        if pair[0] == pair[1] or not _known(real, made):
             continue
         for kind, strong, other in (("lost", real, made), ("invented", made, real)):
             if abs(strong) >= STRONG and other * math.copysign(1, strong) < abs(strong) / 2:
@@ -253,34 +246,23 @@ def _pairs(table: Mapping[str, Any]) -> dict[tuple[str, str], tuple[Any, Any]]:
 def difference(real: Cells, synthetic: Cells) -> Cells:
     """Subtract real from synthetic where both are known."""
     return {
-        at: synthetic[at] - value
-        if words.is_number(value) and words.is_number(synthetic[at])
-        else None
+        at: synthetic[at] - value if _known(value, synthetic[at]) else None
         for at, value in real.items()
     }
 
 
-def sequential(top: float, *, root: bool = True) -> Shade:
-    """Shade by size; the square root lets small shares be seen beside large ones."""
+def shaded(top: float, *, root: bool = False, signed: bool = False) -> Shade:
+    """Shade by size, and by sign; the square root lets small shares be seen beside large ones."""
 
     def shade(value: Any) -> tuple[str, int]:
         if not words.is_number(value):
             return WITHHELD, SHADES
+        if signed:
+            part = min(abs(value) / top, 1) if top else 0
+            return "more" if value > 0 else "less", 2 * round(STEPS * part)
         part = min(max(value / top, 0), 1) if top else 0
         # what is there has a shade, however small; a weak association has none
         return "shade", math.ceil(SHADES * math.sqrt(part)) if root else round(SHADES * part)
-
-    return shade
-
-
-def diverging(top: float) -> Shade:
-    """Shade by size and sign."""
-
-    def shade(value: Any) -> tuple[str, int]:
-        if not words.is_number(value):
-            return WITHHELD, SHADES
-        part = min(abs(value) / top, 1) if top else 0
-        return "more" if value > 0 else "less", 2 * round(STEPS * part)
 
     return shade
 
@@ -307,7 +289,7 @@ def _panel(cells: Cells, size: tuple[int, int], shade: Shade, corner: str, cell:
 
 
 def beside(
-    panels: Sequence[Cells],
+    cells: Sequence[Cells],
     labels: Sequence[Sequence[str]],
     shades: tuple[Shade, Shade],
     name: str,
@@ -325,17 +307,16 @@ def beside(
     rows, columns, low = _labels(labels, cw, ch, axes)
     cell = f"{svg.figure2(cw)} {svg.figure2(ch)}"
     made = []
-    for i, (cells, title) in enumerate(zip(panels, TITLES, strict=True)):
+    panels = (*cells, difference(*cells))
+    for i, (panel, title) in enumerate(zip(panels, TITLES, strict=True)):
         shapes = [
             svg.words_at(GUTTER, 12, title, "start", "small"),
-            _panel(cells, (down, across), shades[i == 2], f"{GUTTER} 20", cell),
+            _panel(panel, (down, across), shades[i == 2], f"{GUTTER} 20", cell),
         ]
+        form = '<use class="rows" href="#{0}r"/><use href="#{0}c"/>'
         if i == 0:
-            start = '<g class="rows" id="{0}r">{1}</g><g id="{0}c">{2}</g>'
-            shapes.append(Markup(start).format(name, rows, columns))
-        else:
-            use = '<use class="rows" href="#{0}r"/><use href="#{0}c"/>'
-            shapes.append(Markup(use).format(name))
+            form = '<g class="rows" id="{0}r">{1}</g><g id="{0}c">{2}</g>'
+        shapes.append(Markup(form).format(name, rows, columns))
         if i == 2 and marks:
             shapes.append(_marks(marks, cw, ch))
         made.append(svg.picture("heat", f"{said}: {title}", shapes, low, GUTTER + width + 1))
@@ -346,28 +327,21 @@ def _labels(
     labels: Sequence[Sequence[str]], cw: float, ch: float, axes: Sequence[str]
 ) -> tuple[Markup, Markup, float]:
     """Label as many rows and columns as there is room for; give where the labels end, too."""
-    every = math.ceil(10 / ch)
+    every, form = math.ceil(10 / ch), Markup('<text x="{}" y="{}">{}</text>')
     rows = [
-        Markup('<text x="{}" y="{}">{}</text>').format(
-            GUTTER - 4, svg.figure(24 + (i + 0.5) * ch), svg.short(label, 14)
-        )
-        for i, label in enumerate(labels[0])
-        if i % every == 0
+        form.format(GUTTER - 4, svg.figure(24 + (i + 0.5) * ch), svg.short(labels[0][i], 14))
+        for i in range(0, len(labels[0]), every)
     ]
     every = math.ceil(10 / cw)
-    places = [
-        (GUTTER + (i + 0.5) * cw, svg.short(label))
-        for i, label in enumerate(labels[1])
-        if i % every == 0
-    ]
+    shown = range(0, len(labels[1]), every)
+    places = [(GUTTER + (i + 0.5) * cw, svg.short(labels[1][i])) for i in shown]
     bottom = 26 + ch * len(labels[0])
     columns = svg.turned(places, bottom)
-    bottom += 6 + LETTER * max((len(label) for _, label in places), default=0)
+    bottom += 6 + svg.LETTER * max((len(label) for _, label in places), default=0)
     if any(axes):
-        rows.append(svg.words_at(GUTTER - 4, 12, f"{svg.short(axes[0], 11)} ↓", "end", "side"))
-        rows.append(
-            svg.words_at(GUTTER, bottom + 8, f"{svg.short(axes[1], 30)} →", "start", "side")
-        )
+        down, across = f"{svg.short(axes[0], 11)} ↓", f"{svg.short(axes[1], 30)} →"
+        rows.append(svg.words_at(GUTTER - 4, 12, down, "end", "side"))
+        rows.append(svg.words_at(GUTTER, bottom + 8, across, "start", "side"))
         bottom += 14
     return joined(rows), columns, bottom
 
@@ -389,7 +363,7 @@ def _marks(marks: Mapping[str, Sequence[tuple[int, int]]], cw: float, ch: float)
 
 
 def block(
-    panels: Sequence[Cells],
+    cells: Sequence[Cells],
     labels: Sequence[Sequence[str]],
     shades: tuple[Shade, Shade],
     said: str,
@@ -400,13 +374,14 @@ def block(
     left, side = 74, 72
     cell = f"{svg.figure2(side / max(across, 1))} {svg.figure2(side / max(down, 1))}"
     shapes = [svg.words_at(left, 11, svg.short(level, 36), "start", "strong")]
-    for i, (cells, title) in enumerate(zip(panels, TITLES, strict=True)):
+    panels = (*cells, difference(*cells))
+    for i, (panel, title) in enumerate(zip(panels, TITLES, strict=True)):
         x = left + i * (side + 5)
-        shapes.append(_panel(cells, (down, across), shades[i == 2], f"{x} 30", cell))
+        shapes.append(_panel(panel, (down, across), shades[i == 2], f"{x} 30", cell))
         shapes.append(svg.words_at(x, 25, title, "start", "faint"))
     for label, y in ((labels[0][0], 39), (labels[0][-1], 30 + side)):
         shapes.append(svg.words_at(left - 3, y, svg.short(label, 10), "end", "faint"))
-    ends = [svg.short(labels[1][0], 16), svg.short(labels[1][-1], 16)]
-    across_text = f"{ends[0]} … {ends[1]} →" if across > 1 else ends[0]
+    first, last = svg.short(labels[1][0]), svg.short(labels[1][-1])
+    across_text = f"{first} … {last} →" if across > 1 else first
     shapes.append(svg.words_at(left, 30 + side + 14, across_text, "start", "faint"))
     return svg.picture("heat", said, shapes, 30 + side + 20, left + 3 * (side + 5))

@@ -20,8 +20,8 @@ from markupsafe import Markup
 from understudy.judging.findings import plain
 from understudy.report import figures, pictures, words
 from understudy.report.svg import joined
+from understudy.report.words import Cards
 
-Cards = Mapping[str, Mapping[str, Any]]
 RECORDS = 500
 # what would end the element, break a line of script or turn the writing round
 UNSAFE = re.compile("[<>&\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -51,17 +51,10 @@ def render(
 ) -> str:
     """Give an assessment's dict as one HTML page.
 
-    Parameters
-    ----------
-    data, cards : mapping
-        Version 1 of the JSON contract, and ``Card.to_dict()`` by the name of the measure; unknown
-        measures may be absent.
-    title, about : str
-        The page's title, and what it is: only the assessment of a table speaks of policies where
-        there is none.
-    register : sequence of mapping, optional
-        Single records at risk. With them the page is the steward's edition and says so; without
-        them it holds nothing about a single record.
+    ``data`` is version 1 of the JSON contract; ``cards`` are ``Card.to_dict()`` by the name of the
+    measure, and unknown measures may be absent. Only the assessment of a table (``about``) speaks
+    of policies where there is none. A ``register`` of single records at risk makes the page the
+    steward's edition, which says so; without it the page holds nothing about a single record.
 
     Examples
     --------
@@ -69,7 +62,6 @@ def render(
     >>> "<h1><bdi>a &amp; b</bdi></h1>" in page
     True
     """
-    templates = environment()
     provenance = data.get("provenance") or {}
     page = _Page(data, cards, words.has_holdout(provenance))
     families = [
@@ -88,7 +80,8 @@ def render(
     listed = None if register is None else _register(register, page.store)
     style, script = (source(name) for name in ("report.css", "report.js"))
     judged = bool(verdicts) or about == ASSESSMENT
-    return templates.get_template("report.html.j2").render(
+    template = environment().get_template("report.html.j2")
+    return template.render(
         title=title,
         about=about,
         judged=judged,
@@ -126,12 +119,13 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else _visible(value),
+        finalize=_visible,
     )
 
 
 def _visible(value: Any) -> Any:
-    return words.visible(value) if isinstance(value, str) else value
+    plain_text = isinstance(value, str) and not isinstance(value, Markup)
+    return words.visible(value) if plain_text else value
 
 
 def source(name: str) -> str:
@@ -161,10 +155,8 @@ class Store:
     def add(self, table: Mapping[str, Any]) -> int:
         """Keep a table and give its number."""
         kept = packed(table)
-        content = json.dumps(kept)
-        number = self._numbers.setdefault(content, len(self.tables))
-        if number == len(self.tables):
-            self.tables.append(kept)
+        number = self._numbers.setdefault(json.dumps(kept), len(self.tables))
+        self.tables += [kept] if number == len(self.tables) else []
         return number
 
 
@@ -221,16 +213,14 @@ class _Page:
     """The findings as the template prints them; a table that comes again is drawn once."""
 
     def __init__(self, data: Mapping[str, Any], cards: Cards, holdout: bool | None) -> None:
-        findings = data.get("findings") or []
-        self.data, self.holdout = data, holdout
-        self.store = Store()
+        self.data, self.holdout, self.store = data, holdout, Store()
         self.anchors: dict[str, str] = {}
         self.numbers: list[dict[str, int]] = []
         self._drawn: dict[tuple[str, int], tuple[str, str]] = {}
         self._slugs: dict[str, int] = {}
         self.views = [
             self._view(place, finding, cards.get(finding["measure"], {}))
-            for place, finding in enumerate(findings)
+            for place, finding in enumerate(data.get("findings") or [])
         ]
 
     def held(self) -> dict[str, Any]:
@@ -260,7 +250,7 @@ class _Page:
         anchor = self._anchor(finding["measure"])
         sentence = words.whole_sentence(finding, card, self.holdout)
         value, interval, reference = words.cells(finding)
-        parts = finding.get("parts") or []
+        has_value = words.is_number(finding.get("value"))
         groups, elsewhere = self._figures(finding, anchor, title, unit)
         return {
             "place": place,
@@ -277,14 +267,12 @@ class _Page:
             "reference": reference,
             "direction": words.direction(finding.get("better")),
             "p_value": words.p_value(finding.get("p_value")),
-            "strip": pictures.strip(finding, title)
-            if ok and words.is_number(finding.get("value"))
-            else "",
+            "strip": pictures.strip(finding, title) if ok and has_value else "",
             "baselines": [
                 (name.replace("_", " "), words.number(value, unit))
                 for name, value in (finding.get("baselines") or {}).items()
             ],
-            "parts": figures.parts_sheet(parts, unit),
+            "parts": figures.parts_sheet(finding.get("parts") or [], unit),
             "groups": groups,
             "elsewhere": elsewhere,
             "note": finding.get("note") or "" if ok else "",
@@ -330,17 +318,18 @@ def _register(register: Sequence[Mapping[str, Any]], store: Store) -> dict[str, 
 
 def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """List the provenance as (name, text or pairs), the seconds with their sum, last."""
-    facts: list[tuple[str, Any]] = []
-    for name, value in provenance.items():
-        if name in ("train", "synthetic", "holdout", "seconds", "warnings"):
-            continue
+
+    def shown(value: Any) -> Any:
         if isinstance(value, Mapping):
-            value = [(k, words.scalar(v)) for k, v in value.items()]
-        elif isinstance(value, list | tuple) and len(value) > 1:
-            value = [("", words.scalar(v)) for v in value]
-        else:
-            value = words.scalar(value)
-        facts.append((name.replace("_", " "), value or words.NONE))
+            return [(k, words.scalar(v)) for k, v in value.items()]
+        several = isinstance(value, list | tuple) and len(value) > 1
+        return [("", words.scalar(v)) for v in value] if several else words.scalar(value)
+
+    facts = [
+        (name.replace("_", " "), shown(value) or words.NONE)
+        for name, value in provenance.items()
+        if name not in ("train", "synthetic", "holdout", "seconds", "warnings")
+    ]
     seconds = provenance.get("seconds")
     if isinstance(seconds, Mapping) and seconds:
         total = sum(s for s in seconds.values() if words.is_number(s))
@@ -371,16 +360,10 @@ def fragment(data: Mapping[str, Any], cards: Cards) -> str:
         for group in words.by_family(data.get("findings") or []).values()
         for finding in group
     ]
-    made = (
-        "<div>{}<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>"
-        "<p><small>{}</small></p></div>"
-    )
-    told = [
-        Markup("<p><b>{}</b> {}</p>").format(words.visible(start), words.visible(text))
-        for start, text in lines
-    ]
+    told = [Markup("<p><b>{}</b> {}</p>").format(*map(words.visible, line)) for line in lines]
     heads = joined(Markup("<th>{}</th>").format(name) for name in COLUMNS)
-    return str(Markup(made).format(joined(told), heads, joined(rows), WHOLE))
+    made = "<div>{}<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table><p><small>{}</small>"
+    return Markup(made + "</p></div>").format(joined(told), heads, joined(rows), WHOLE)
 
 
 def _line(finding: Mapping[str, Any], card: Mapping[str, Any], holdout: bool | None) -> Markup:

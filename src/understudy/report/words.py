@@ -10,6 +10,7 @@ from typing import Any
 
 from understudy.options import is_finite
 
+Cards = Mapping[str, Mapping[str, Any]]  # Card.to_dict() by the name of the measure
 is_number = is_finite
 NONE = "–"
 BARE = ("", "correlation", "ratio")
@@ -172,11 +173,6 @@ def direction(better: Any) -> str:
     return DIRECTIONS.get(str(better), "no direction is better")
 
 
-def family(measure: object) -> str:
-    """Give the part of a measure's name before the dot."""
-    return str(measure).split(".", 1)[0]
-
-
 def mark(finding: Mapping[str, Any]) -> str:
     """Give the word beside a finding: flagged, failed, not applicable, or nothing.
 
@@ -195,6 +191,11 @@ def mark(finding: Mapping[str, Any]) -> str:
     if (finding.get("calibration") or {}).get("blind"):
         words.append("blind here")
     return ", ".join(words)
+
+
+def starred(finding: Mapping[str, Any], value: str) -> str:
+    """Give the printed value, with an asterisk if it is flagged, or why there is none."""
+    return mark(finding) if finding["status"] != "ok" else value + " *" * bool(finding["flagged"])
 
 
 def side(finding: Mapping[str, Any]) -> str:
@@ -219,16 +220,9 @@ def sentence(
     card: Mapping[str, Any] | None = None,
     holdout: bool | None = None,
 ) -> str:
-    """Say a finding in one plain sentence.
+    """Say a finding in one plain sentence, which the card's ``opening`` begins if it has one.
 
-    Parameters
-    ----------
-    finding : mapping
-        As in version 1 of the JSON contract.
-    card : mapping, optional
-        The measure's card; its ``opening``, if it has one, begins the sentence.
-    holdout : bool, optional
-        Whether the comparison had a holdout; used where the finding has no reference.
+    ``holdout`` is whether the comparison had one, for a finding that has no reference.
 
     Examples
     --------
@@ -254,13 +248,11 @@ def sentence(
     where = side(finding)
     if not where:
         return _stop(f"{start}; it has no interval{_flag(finding, explained=False)}")
-    if where == "around":
-        end = "includes that reference"
-        explained = False
-    else:
+    end, explained = "includes that reference", False
+    if where != "around":
         bad = {"lower": "above", "higher": "below"}.get(str(finding.get("better")), where)
-        end = f"lies {where} that reference, on the {'worse' if where == bad else 'better'} side"
         explained = where == bad
+        end = f"lies {where} that reference, on the {'worse' if explained else 'better'} side"
     return _stop(f"{start}; its {_interval(finding, unit)} {end}{_flag(finding, explained)}")
 
 
@@ -278,7 +270,7 @@ def opening(finding: Mapping[str, Any], card: Mapping[str, Any] | None = None) -
     if own:
         return visible(own)
     risky = finding.get("better") == "lower"
-    return OPENINGS.get(family(finding["measure"]) if risky else "", "The measure reads")
+    return OPENINGS.get(_family(finding) if risky else "", "The measure reads")
 
 
 def _interval(finding: Mapping[str, Any], unit: str) -> str:
@@ -321,8 +313,12 @@ def by_family(findings: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[s
     """Group findings by family: the known ones first, in the order of the design."""
     groups: dict[str, list[Mapping[str, Any]]] = {name: [] for name in FAMILIES}
     for finding in findings:
-        groups.setdefault(family(finding["measure"]), []).append(finding)
+        groups.setdefault(_family(finding), []).append(finding)
     return {name: group for name, group in groups.items() if group}
+
+
+def _family(finding: Mapping[str, Any]) -> str:
+    return str(finding["measure"]).split(".", 1)[0]
 
 
 def verdict(item: Any) -> dict[str, Any]:
@@ -402,9 +398,8 @@ def has_holdout(provenance: Mapping[str, Any]) -> bool | None:
 
 
 def _count(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        value = len(value)
-    return f"{value:,}" if is_number(value) else NONE
+    many = len(value) if isinstance(value, list | tuple) else value
+    return f"{many:,}" if is_number(many) else NONE
 
 
 def leak_size(value: float | None) -> str:
@@ -489,4 +484,4 @@ def whole_sentence(
     finding: Mapping[str, Any], card: Mapping[str, Any], holdout: bool | None
 ) -> str:
     """Say a finding, and what its measure would notice."""
-    return " ".join(filter(None, [sentence(finding, card=card, holdout=holdout), noticed(finding)]))
+    return f"{sentence(finding, card=card, holdout=holdout)} {noticed(finding)}".rstrip()

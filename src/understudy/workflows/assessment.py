@@ -156,9 +156,9 @@ class Assessment:
         return listed.with_columns(pl.col("^(training|synthetic)_row$") + 1)
 
     def _repr_html_(self) -> str:
-        from understudy.report import notebook
+        from understudy.report import html
 
-        return notebook.render(self.to_dict(), self._cards())
+        return html.fragment(self.to_dict(), self._cards())
 
     def _cards(self) -> dict[str, dict[str, Any]]:
         return {**cards(), **{card.name: card.to_dict() for card in self.own_cards}}
