@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -74,6 +75,14 @@ def test_the_example_keeps_the_laws(example):
     methods, measures = example
     check_measure(measures.level_coverage)
     check_synthesizer(methods.HotDeck(cells=("sex",)))
+
+
+def test_the_measure_of_the_page_keeps_the_laws():
+    page = (EXAMPLE.parents[1] / "docs" / "extending.md").read_text(encoding="utf-8")
+    code = re.search(r"```python\n(import understudy.*?)```", page, re.S)
+    made: dict = {}
+    exec(code[1], made)
+    check_measure(made["columns"], thorough=False)
 
 
 def test_the_example_runs_by_its_name_and_a_broken_one_is_told(environment, tmp_path):

@@ -292,7 +292,7 @@ class Finding:
     def from_dict(cls, data: Mapping[str, Any]) -> "Finding":
         """Read a finding back from its dict; keys of later versions are ignored."""
         check_form(data, FORM, str(data.get("measure")) if isinstance(data, dict) else "a finding")
-        known = {f.name for f in dataclasses.fields(cls)}
+        known = {name.rstrip("?") for name in FORM}
         values = {name: value for name, value in data.items() if name in known}
         if values.get("interval") is not None:
             values["interval"] = tuple(values["interval"])
