@@ -10,13 +10,17 @@ _HOMES = {
     "Assessment": "understudy.workflows.assessment",
     "Benchmark": "understudy.workflows.benchmark",
     "Calibration": "understudy.workflows.calibrate",
+    "Card": "understudy.judging.findings",
     "Codec": "understudy.data.codec",
     "Candidates": "understudy.workflows.compare",
     "Column": "understudy.data.schema",
     "Comparison": "understudy.judging.comparison",
     "Contest": "understudy.workflows.compare",
     "Finding": "understudy.judging.findings",
+    "LeftOutWarning": "understudy.errors",
     "MEASURES": "understudy.measures",
+    "Part": "understudy.judging.findings",
+    "Policy": "understudy.workflows.policy",
     "SYNTHESIZERS": "understudy.synthesizers",
     "Schema": "understudy.data.schema",
     "Table": "understudy.data.tables",
@@ -26,11 +30,15 @@ _HOMES = {
     "benchmark": "understudy.workflows.benchmark",
     "calibrate": "understudy.workflows.calibrate",
     "compare": "understudy.workflows.compare",
+    "described": "understudy.judging.findings",
+    "keys": "understudy.workflows.advisor:advise",
     "load": "understudy.synthesizers",
     "release": "understudy.workflows.release",
     "replace": "understudy.synthesizers.partial",
+    "schema": "understudy.data.tables:schema_of",
     "split": "understudy.data.tables",
     "synthesizer": "understudy.synthesizers",
+    "verify": "understudy.workflows.verify",
 }
 
 __all__ = ["__version__", *_HOMES]
@@ -39,7 +47,8 @@ __all__ = ["__version__", *_HOMES]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'understudy' has no attribute '{name}'")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    module, _, other = _HOMES[name].partition(":")
+    return getattr(importlib.import_module(module), other or name)
 
 
 def __dir__() -> list[str]:

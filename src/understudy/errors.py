@@ -43,6 +43,10 @@ class OptionError(UnderstudyError):
     """A measure, a method or an option that does not exist or has an impossible value."""
 
 
+class NameNotFoundError(OptionError, KeyError):
+    """A name that nothing here has: of a measure, a candidate or a table."""
+
+
 class MissingExtraError(UnderstudyError):
     """An optional library is not installed."""
 
@@ -64,6 +68,10 @@ def near(name: str, names: Iterable[str]) -> str:
         return f"did you mean '{folded[close[0]]}'?"
     listed = ", ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
     return f"there are: {listed}" if names else "there is none at all"
+
+
+class LeftOutWarning(UserWarning):
+    """Columns that were taken for identifiers or free text, and so were not looked at."""
 
 
 def interruption(error: BaseException | None) -> KeyboardInterrupt | None:

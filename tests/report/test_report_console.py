@@ -2,7 +2,6 @@ import io
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 from understudy.report import console, words
 from understudy.report.benchmark import show_beside
@@ -102,25 +101,19 @@ def test_only_the_worst_parts_of_flagged_findings_are_named(data, cards):
     assert "column 3 " not in text
 
 
-def test_render_uses_the_consoles_width_and_is_deterministic(data, cards):
-    def printed(width):
-        file = io.StringIO()
-        Console(file=file, width=width).print(console.render(data, cards))
-        return file.getvalue()
-
-    assert printed(60) == shown(data, cards, 60)
-    assert printed(120) == shown(data, cards, 120)
-    assert printed(60) != printed(120)
+def test_the_width_of_the_terminal_is_used_and_the_sheet_is_deterministic(data, cards, monkeypatch):
+    for width in (60, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert shown(data, cards, None) == shown(data, cards, width)
+    assert shown(data, cards, 60) != shown(data, cards, 120)
     assert shown(data, cards, 80) == shown(data, cards, 80)
 
 
-def test_colour_is_never_the_only_sign(data, cards):
-    file = io.StringIO()
-    Console(file=file, width=80, force_terminal=True, color_system="truecolor").print(
-        console.render(data, cards)
-    )
-    assert "\x1b[" in file.getvalue()
-    assert "FLAGGED" in file.getvalue()
+def test_colour_is_never_the_only_sign(data, cards, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    text = shown(data, cards, 80)
+    assert "\x1b[" in text
+    assert "FLAGGED" in text
 
 
 @pytest.mark.parametrize("width", [30, 80])

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from understudy.report import associations, figures, heat, html, notebook, panels, pictures, svg
+from understudy.report import figures, heat, html, pictures, svg
 
 SERIES = ["train", "synthetic", "holdout"]
 
@@ -74,9 +74,9 @@ def test_heat_map_tells_more_from_less_and_withheld_from_nothing():
     rows = [["a", "x", 0.1, 0.3], ["a", "y", 0.4, 0.2], ["b", "x", None, 0.1], ["b", "y", 0.2, 0.2]]
     table = {"columns": ["one", "two", "train", "synthetic"], "rows": rows}
     real, synthetic, difference = cells_of(heat.heat(table, "p1"))
-    assert real[panels.WITHHELD, "1"] == 1
+    assert real[heat.WITHHELD, "1"] == 1
     assert synthetic == {("shade", ".9"): 1, ("shade", ".8"): 2, ("shade", ".5"): 1}
-    assert difference == {("more", "1"): 1, ("less", "1"): 1, (panels.WITHHELD, "1"): 1}
+    assert difference == {("more", "1"): 1, ("less", "1"): 1, (heat.WITHHELD, "1"): 1}
     said = [re.sub("</?bdi>", "", line) for line in heat.extremes(table)]
     assert said == [
         "Most overstated: one a, two x (30.00 % where 10.00 % is real); "
@@ -123,16 +123,14 @@ def test_lost_and_invented_associations_are_told_apart():
         ("c", "d", -0.5, 0.5),  # turned round: lost and invented
         ("d", "e", None, 0.9),
     )
-    assert associations.changed(table) == {
+    assert heat.changed(table) == {
         "lost": [("c", "d"), ("a", "b"), ("a", "d")],
         "invented": [("c", "d"), ("a", "c")],
     }
-    said = associations.changed_words(table)
+    said = heat.changed_words(table)
     assert said[0][0] == "Associations lost: 3"
     assert said[0][1][1] == "<bdi>a</bdi> × <bdi>b</bdi>: 0.8 real, 0.1 synthetic"
-    marks = [
-        e.get("d") for e in drawn(associations.matrix(table, "p1")) if e.get("class") == "mark"
-    ]
+    marks = [e.get("d") for e in drawn(heat.matrix(table, "p1")) if e.get("class") == "mark"]
     lost, invented = marks
     assert lost.count("M") == 6
     assert "v" not in lost
@@ -141,15 +139,15 @@ def test_lost_and_invented_associations_are_told_apart():
 
 def test_small_differences_of_associations_are_seen_but_pale():
     table = {"columns": ["column", "other", *SERIES], "rows": [["a", "b", 0.22, 0.17, 0.23]]}
-    assert associations.span(table) == associations.FAINTEST
-    assert cells_of(associations.matrix(table, "p1"))[2] == {("less", ".4"): 2}
-    (said,) = associations.largest(table)
+    assert heat.span(table, heat.FAINTEST) == heat.FAINTEST
+    assert cells_of(heat.matrix(table, "p1"))[2] == {("less", ".4"): 2}
+    (said,) = heat.largest(table)
     assert re.sub("</?bdi>", "", said) == (
         "Largest difference: a × b (0.22 real, 0.17 synthetic). "
         "Fresh real rows differ by up to 0.01. The strongest colour is 0.1."
     )
     strong = {"columns": table["columns"], "rows": [["a", "b", 0.9, 0.1, 0.9]]}
-    assert associations.span(strong) == pytest.approx(0.8)
+    assert heat.span(strong, heat.FAINTEST) == pytest.approx(0.8)
 
 
 def test_matrix_reads_the_upper_triangle_or_both():
@@ -157,8 +155,8 @@ def test_matrix_reads_the_upper_triangle_or_both():
     both = associated(
         *((r[:4]) for r in upper["rows"]), *((r[1], r[0], *r[2:]) for r in upper["rows"])
     )
-    assert associations.matrix(upper, "p1") == associations.matrix(both, "p1")
-    assert sum(cells_of(associations.matrix(upper, "p1"))[0].values()) == 6
+    assert heat.matrix(upper, "p1") == heat.matrix(both, "p1")
+    assert sum(cells_of(heat.matrix(upper, "p1"))[0].values()) == 6
 
 
 def test_matrix_of_200_columns_is_drawn():
@@ -167,9 +165,9 @@ def test_matrix_of_200_columns_is_drawn():
         (a, b, (i % 10) / 10, (i % 7) / 7)
         for i, (a, b) in enumerate(itertools.combinations(names, 2))
     ]
-    picture = associations.matrix(associated(*pairs), "p1")
+    picture = heat.matrix(associated(*pairs), "p1")
     assert len(picture) < 2_000_000
-    assert len(associations.changed_words(associated(*pairs))[0][1]) == associations.LISTED + 1
+    assert len(heat.changed_words(associated(*pairs))[0][1]) == heat.LISTED + 1
 
 
 def test_lines_have_bands_and_a_look_each():
@@ -214,7 +212,7 @@ def test_names_in_sentences_are_escaped_and_keep_their_direction():
     table = shares("<b>", '"&', "ج", levels=2)
     (text,) = heat.extremes(table)
     assert text.startswith("Most overstated: <bdi>&lt;b&gt;</bdi> <bdi>&lt;b&gt; 0</bdi>, ")
-    lost = associations.changed_words(associated(("<i>", "ج", 0.9, 0.1)))[0][1]
+    lost = heat.changed_words(associated(("<i>", "ج", 0.9, 0.1)))[0][1]
     assert lost == ["<bdi>&lt;i&gt;</bdi> × <bdi>ج</bdi>: 0.9 real, 0.1 synthetic"]
 
 
@@ -222,7 +220,7 @@ def test_labels_are_escaped():
     table = shares("<b>", '"&')
     for markup in (
         heat.heat(table, "p1"),
-        associations.matrix(shares("<a>", "&b"), "p2"),
+        heat.matrix(shares("<a>", "&b"), "p2"),
         pictures.bars({"columns": ["bin", "<s>"], "rows": [["<i>", 1]]}, "<t>"),
         svg.turned([(1.0, "<x>")], 3),
     ):
@@ -245,11 +243,11 @@ def test_a_wide_assessment_stays_small(cards):
 
 
 def test_notebook_is_a_small_fragment(data, hostile, cards):
-    text = notebook.render(data, cards)
+    text = html.fragment(data, cards)
     assert len(text) < 10_000
     assert text.count("<tr>") == 1 + len(data["findings"])
     assert "Policy: FAIL." in text
-    for made in (text, notebook.render(hostile, {})):
+    for made in (text, html.fragment(hostile, {})):
         assert not re.search(r"<(script|style|html|img|iframe)", made)
         assert not re.search(r"\son\w+=|\sstyle=", re.sub(r"<bdi>.*?</bdi>", "", made))
-    assert notebook.render({}, {}).startswith("<div>")
+    assert html.fragment({}, {}).startswith("<div>")

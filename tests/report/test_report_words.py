@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.report import outline, words
+from understudy.report import words
 
 FORBIDDEN = re.compile(r"private|anonym|\bsafe", re.IGNORECASE)
 NUMBERS = st.none() | st.floats(-2, 2, allow_nan=False)
@@ -146,17 +146,7 @@ def test_the_card_opens_the_sentence():
 def test_the_report_knows_no_measure_by_name():
     folder = Path(words.__file__).parent
     names = re.compile(r"\b(fidelity|utility|privacy|attack)\.[a-z]")
-    for file in (
-        "html",
-        "figures",
-        "heat",
-        "panels",
-        "associations",
-        "pictures",
-        "words",
-        "outline",
-        "sheets",
-    ):
+    for file in ("html", "figures", "heat", "pictures", "svg", "words", "console"):
         code = re.sub(r'""".*?"""', "", (folder / f"{file}.py").read_text("utf-8"), flags=re.S)
         assert not names.search(code), file
     assert not names.search((folder / "templates" / "report.js").read_text("utf-8"))
@@ -198,12 +188,12 @@ def test_any_finding_gives_one_sentence_without_forbidden_words(
 
 
 def test_words_of_the_outline_are_careful_too():
-    assert not FORBIDDEN.search(" ".join(outline.FAMILIES.values()))
+    assert not FORBIDDEN.search(" ".join(words.FAMILIES.values()))
 
 
 def test_families_come_in_order_and_unknown_ones_last():
     names = ["attack.a", "odd.b", "privacy.c", "fidelity.d", "utility.e"]
-    grouped = outline.by_family([{"measure": name} for name in names])
+    grouped = words.by_family([{"measure": name} for name in names])
     assert list(grouped) == ["fidelity", "utility", "privacy", "attack", "odd"]
 
 
@@ -213,18 +203,18 @@ def test_compared_knows_replicates_and_missing_tables():
         "synthetic": [{"rows": 10, "columns": None}, {"rows": 11, "columns": ["a", "b"]}],
         "holdout": None,
     }
-    assert outline.compared(provenance) == [
+    assert words.compared(provenance) == [
         ("train", "24,421", "15"),
         ("synthetic, replicate 1", "10", "–"),
         ("synthetic, replicate 2", "11", "2"),
     ]
-    assert outline.has_holdout(provenance) is False
-    assert outline.has_holdout({}) is None
+    assert words.has_holdout(provenance) is False
+    assert words.has_holdout({}) is None
 
 
 def test_verdict_of_any_shape():
-    assert outline.verdict("as you like")["rule"] == "as you like"
-    made = outline.verdict({"result": "fail", "measure": "privacy.x", "bound": 0.25, "note": ""})
+    assert words.verdict("as you like")["rule"] == "as you like"
+    made = words.verdict({"result": "fail", "measure": "privacy.x", "bound": 0.25, "note": ""})
     assert (made["outcome"], made["rule"]) == ("FAIL", "measure: privacy.x; bound: 0.25")
 
 
@@ -239,4 +229,4 @@ def test_verdict_of_any_shape():
     ],
 )
 def test_the_worst_rule_decides_and_what_is_not_a_pass_is_none(outcomes, together):
-    assert outline.overall([{"outcome": o} for o in outcomes])["outcome"] == together
+    assert words.overall([{"outcome": o} for o in outcomes])["outcome"] == together

@@ -162,7 +162,7 @@ def test_roles_choose_measures_as_in_assess() -> None:
     roles = {"keys": ["sex", "age"], "sensitive": ["smoker"], "target": "plan"}
     cheap = {name: {o: n for o, n in LEAST if o in declared(m)} for name, m in MEASURES.items()}
     contest = us.compare(real(120, 1), {"a": real(120, 2)}, options=cheap, **roles)
-    assert [f.measure for f in contest["a"]] == choose(given=roles)
+    assert [f.measure for f in contest["a"]] == list(choose(given=roles))
     for role in roles:
         needing = [name for name, m in MEASURES.items() if m.card.needs == (role,)]
         assert all(contest["a"][name].status == "ok" for name in needing)

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from pathlib import Path
 from typing import NoReturn, TextIO
 
@@ -12,7 +13,7 @@ import click
 
 from understudy._version import __version__
 from understudy.cli import ending
-from understudy.errors import UnderstudyError, interrupted
+from understudy.errors import LeftOutWarning, UnderstudyError, interrupted
 from understudy.jobs.temporary import sweep_here
 
 COMMANDS = {
@@ -74,6 +75,7 @@ def main() -> None:
     """Run the command line; whatever goes wrong ends in two lines, not in a traceback."""
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    warnings.simplefilter("ignore", LeftOutWarning)  # for Python; assess lists the columns
     with ending.heeding():
         _main()
 

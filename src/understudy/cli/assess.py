@@ -25,6 +25,7 @@ from understudy.cli import common
 @common.options
 @common.seed
 @common.as_json
+@click.option("--csv", "csv_file", type=common.FILE, help="Write the findings as CSV.")
 @common.html
 @click.option(
     "--steward-html", type=common.FILE, help="The report with single records; for the steward."
@@ -46,6 +47,7 @@ def command(
     synthetic: tuple[Path, ...],
     schema: Path | None,
     json_file: Path | None,
+    csv_file: Path | None,
     html: Path | None,
     steward_html: Path | None,
     register: Path | None,
@@ -59,7 +61,7 @@ def command(
 
     Several SYNTHETIC files are replicates of one release.
     """
-    from understudy.data.tables import Table
+    from understudy.data.tables import Table, without_formulas
     from understudy.measures import MEASURES
     from understudy.workflows import policy as policies
     from understudy.workflows import verify as receipts
@@ -67,7 +69,7 @@ def command(
 
     holdout = asked["holdout"]
     common.check_outputs(
-        [html, steward_html, receipt, junit],
+        [csv_file, html, steward_html, receipt, junit],
         [train, *synthetic, holdout, schema, policy, asked["calibration"]],
         json_file=json_file,
         register=register,
@@ -80,6 +82,9 @@ def command(
         result = assess(real, list(synthetic), policy=rules, progress=progress, **asked)
     if junit is not None:
         common.write_text(policies.to_junit(result.verdicts), junit)
+    if csv_file is not None:
+        common.write_text(without_formulas(result.to_frame()).write_csv(), csv_file)
+        common.say(f"wrote {csv_file}", quiet=quiet)
     common.write_html(result, html, quiet)
     common.write_html(result, steward_html, quiet, steward=True)
     if receipt is not None:

@@ -13,9 +13,9 @@ import click
 
 from understudy.documents import loads_json
 from understudy.errors import DataError, OptionError
+from understudy.jobs.progress import Progress as Progress
 from understudy.options import Option, declared
 
-Progress = Callable[[str, int, int], None]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FILE = click.Path(path_type=Path)
@@ -323,16 +323,10 @@ def progress_bar(quiet: bool) -> Iterator[Progress]:
     if quiet or not sys.stderr.isatty():
         yield lambda label, done, total: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
+    from understudy.jobs.progress import bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=1)
-        yield lambda label, done, total: bar.update(
-            task, description=label, completed=done, total=total
-        )
+    with bar(transient=True) as shown:
+        yield shown
 
 
 def only(given: Mapping[str, Any], name: str) -> None:

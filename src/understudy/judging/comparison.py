@@ -13,21 +13,18 @@ from numpy.typing import NDArray
 from understudy.data.cache import Cache
 from understudy.data.codec import UNSEEN, Codec, Codes, ColumnCodec
 from understudy.data.matrix import Matrix
-from understudy.data.schema import Schema, Values, near
+from understudy.data.schema import Schema, Values, few, near
 from understudy.data.source import Source, source_of
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
+from understudy.jobs.progress import Progress as Progress
+from understudy.jobs.progress import silent as silent
 
 if TYPE_CHECKING:
     from understudy.kernels.neighbors import HammingNeighbors
 
-Progress = Callable[[str, int, int], None]
 Which = Literal["train", "synthetic", "holdout"]
 T = TypeVar("T")
-
-
-def silent(label: str, done: int, total: int) -> None:
-    """Report no progress."""
 
 
 def stream(seed: int, *names: str) -> np.random.Generator:
@@ -57,7 +54,7 @@ class Made:
     models: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """A training table, one release in one or more replicates, and fresh real rows if any.
 
@@ -97,6 +94,12 @@ class Comparison:
             )
         if self.target is not None:
             self._check_name("target", self.target)
+
+    def __repr__(self) -> str:
+        releases = ", ".join(f"{source.height:,}" for source in self.synthetic[:6])
+        fresh = "no holdout" if self.holdout is None else f"{self.holdout.height:,} holdout"
+        rows = f"{self.train.height:,} training, {releases} synthetic, {fresh} rows"
+        return f"Comparison({rows}; {few(self.names)})"
 
     def _check_name(self, role: str, name: str) -> None:
         modelled = self.schema.modelled

@@ -10,8 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.schema import few, near, shortened
+from understudy.data.tables import FrameKind, free_name, in_kind
 from understudy.documents import check_form
-from understudy.errors import OptionError
+from understudy.errors import NameNotFoundError, OptionError
 from understudy.options import AtLeast
 
 Shown = Annotated[int, AtLeast(0)]  # things that a measure shows
@@ -56,6 +58,9 @@ class Card:
     together : bool
         The measure looks at all replicates at once; otherwise each is measured and the findings
         are averaged.
+    in_memory : bool
+        The measure asks for rows, codes or points, so all rows must be in memory; otherwise
+        counts, levels and nearest records are enough, which a database can give.
     """
 
     name: str
@@ -72,6 +77,7 @@ class Card:
     against: str = ""
     needs: tuple[str, ...] = ()
     together: bool = False
+    in_memory: bool = True
 
     def __post_init__(self) -> None:
         if self.family in ("privacy", "attack") and not self.threat:
@@ -97,7 +103,7 @@ class Card:
         return Finding(self.name, status="failed", unit=self.unit, better=self.better, note=note)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TableOfNumbers:
     """Named columns and rows of plain values: what a picture needs, and what it hands over."""
 
@@ -108,6 +114,19 @@ class TableOfNumbers:
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(f"a row of {len(row)} values under {len(self.columns)} columns")
+
+    def __repr__(self) -> str:
+        return f"TableOfNumbers({few(self.columns)}: {len(self.rows):,} rows)"
+
+    def to_polars(self) -> pl.DataFrame:
+        """Give the table as a frame; a name that comes twice is lengthened."""
+        names: list[str] = []
+        for name in self.columns:
+            names.append(free_name(name, names))
+        rows = [[plain(value) for value in row] for row in self.rows]
+        return pl.DataFrame(
+            rows, schema=names, orient="row", infer_schema_length=None, strict=False
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -155,7 +174,7 @@ class Part:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Finding:
     """What a measure says about a comparison.
 
@@ -164,7 +183,8 @@ class Finding:
     ``calibration`` is the smallest leak that the measure would notice, where one was given.
     ``register`` lists single records, for the steward alone: it is never part of ``to_dict``.
     Nor are ``draws``: value less reference with the rows (or labels) drawn again, from streams that
-    do not depend on the release, so that those of two releases are paired.
+    do not depend on the release, so that those of two releases are paired. ``frame_kind`` is the
+    library of the frame that the caller gave, and that ``to_frame`` gives back.
 
     Examples
     --------
@@ -190,6 +210,7 @@ class Finding:
     calibration: Mapping[str, Any] | None = None
     register: pl.DataFrame | None = field(default=None, repr=False, compare=False)
     draws: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    frame_kind: FrameKind = field(default="polars", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.status == "ok" and self.value is None:
@@ -204,6 +225,42 @@ class Finding:
             raise ValueError(f"{self.measure}: interval {self.interval} is upside down")
         if self.flagged is None:
             object.__setattr__(self, "flagged", self._excludes_reference())
+
+    def __repr__(self) -> str:
+        said = [f"{self.status}: {shortened(self.note)}"]
+        if self.status == "ok":
+            ends = "" if self.interval is None else " [{:.4g}, {:.4g}]".format(*self.interval)
+            known = "" if self.reference is None else f"reference {self.reference:.4g}"
+            said = [f"{self.value:.4g}{ends}", known, "flagged" if self.flagged else ""]
+            said += [f"{len(self.parts)} parts" if self.parts else ""]
+            said += [f"tables: {few(self.tables)}" if self.tables else ""]
+        return f"Finding({self.measure}: {', '.join(filter(None, said))})"
+
+    def to_frame(self, which: str = "parts") -> Any:
+        """Give the parts, or one of the tables by its name, in the caller's kind of frame."""
+        if which != "parts" and which not in self.tables:
+            raise NameNotFoundError(
+                f"{self.measure} has no table '{which}'", hint=near(which, ["parts", *self.tables])
+            )
+        found = self._parts() if which == "parts" else self.tables[which].to_polars()
+        return in_kind(found, self.frame_kind)
+
+    def _parts(self) -> pl.DataFrame:
+        more = dict.fromkeys(name for part in self.parts for name in part.more)
+        rows = [
+            {
+                "part": part.name,
+                "value": plain(part.value),
+                **ends_of(part.interval),
+                "reference": plain(part.reference),
+                "unit": part.unit or self.unit,
+                **{name: plain(part.more.get(name)) for name in more},
+            }
+            for part in self.parts
+        ]
+        numbers = dict.fromkeys(("value", "low", "high", "reference"), pl.Float64)
+        schema = {"part": pl.String, **numbers, "unit": pl.String}
+        return pl.DataFrame(rows, schema={**schema, **dict.fromkeys(more, pl.Float64)})
 
     def _excludes_reference(self) -> bool:
         if self.interval is None or self.reference is None:
@@ -236,7 +293,7 @@ class Finding:
     def from_dict(cls, data: Mapping[str, Any]) -> "Finding":
         """Read a finding back from its dict; keys of later versions are ignored."""
         check_form(data, FORM, str(data.get("measure")) if isinstance(data, dict) else "a finding")
-        known = {f.name for f in dataclasses.fields(cls)}
+        known = {name.rstrip("?") for name in FORM}
         values = {name: value for name, value in data.items() if name in known}
         if values.get("interval") is not None:
             values["interval"] = tuple(values["interval"])
@@ -282,6 +339,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def ends_of(interval: tuple[float, float] | None) -> dict[str, float | None]:
+    """Give the ends of an interval as the columns of a frame."""
+    low, high = interval or (None, None)
+    return {"low": plain(low), "high": plain(high)}
 
 
 F = TypeVar("F", bound=Callable[..., Any])

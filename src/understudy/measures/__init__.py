@@ -1,4 +1,8 @@
-"""A measure is a function from a Comparison to a Finding. ``MEASURES`` names them all."""
+"""A measure is a function from a Comparison to a Finding. ``MEASURES`` names them all.
+
+A package declares a measure in its ``pyproject.toml``, under the entry point group
+``understudy.measures``: ``"family.name" = "module:function"``. It is loaded when it is used.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, cast
@@ -6,7 +10,7 @@ from typing import Any, Protocol, cast
 from understudy.data.schema import near
 from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison
-from understudy.judging.findings import Card, Finding
+from understudy.judging.findings import Card, Finding, described
 from understudy.measures.fidelity import (
     columns,
     correlation,
@@ -33,6 +37,7 @@ from understudy.measures.privacy import (
     uniques,
 )
 from understudy.measures.utility import classification, estimates, regression
+from understudy.optional import Registry
 
 
 class Measure(Protocol):
@@ -78,25 +83,72 @@ _ALL: tuple[Callable[..., Finding], ...] = (
     membership.membership,
 )
 
-MEASURES: dict[str, Measure] = {m.card.name: m for m in cast("tuple[Measure, ...]", _ALL)}
+
+class Measures(Registry[Measure]):
+    """Measures by name: our own, and those that other packages declare."""
+
+    group = "understudy.measures"
+    noun = "measure"
+
+    def fault(self, name: str, part: Any) -> str:
+        """Say what is missing in a measure; nothing if all is there."""
+        if not callable(part):
+            return f"{part!r} is no function"
+        card = getattr(part, "card", None)
+        if not isinstance(card, Card):
+            return "it has no card (understudy.described)"
+        return "" if card.name == name else f"its card calls it '{card.name}'"
+
+    def stand_in(self, name: str, fault: str, why: str, hint: str, source: str) -> Measure:
+        """Give a measure whose finding says that it could not be loaded."""
+        card = Card(
+            name=name,
+            title=f"cannot be loaded: {fault}",
+            meaning="Nothing: it cannot be loaded.",
+            formula="",
+            unit="",
+            better="reference",
+            headline="",
+            source=source,
+            not_shown="Everything.",
+            threat="None: it cannot be loaded.",
+        )
+
+        @described(card)
+        def broken(comparison: Comparison) -> Finding:
+            return card.failed(f"{why}; hint: {hint}")
+
+        return cast("Measure", broken)
 
 
-def choose(wanted: Iterable[str] | str | None = None, *, given: Iterable[str] = ()) -> list[str]:
-    """Turn names, prefixes and ``all`` into names of measures, in the order of ``MEASURES``.
+MEASURES = Measures({m.card.name: m for m in cast("tuple[Measure, ...]", _ALL)})
+Wanted = str | Iterable[str | Callable[..., Finding]]
+
+
+def choose(
+    wanted: Wanted | None = None, *, given: Iterable[str] = (), functions: bool = False
+) -> dict[str, Measure]:
+    """Turn names, prefixes and ``all`` into measures by name, in the order of ``MEASURES``.
 
     Without a wish: all that need no role of columns (keys, sensitive, target), no formula but
-    those given, and no generator.
+    those given, and no generator. Functions with a card are taken where ``functions`` are allowed,
+    after the others: not where work is written down or handed to other processes.
 
     Examples
     --------
-    >>> choose(["fidelity.moments", "privacy.too_close"])
+    >>> list(choose(["fidelity.moments", "privacy.too_close"]))
     ['fidelity.moments', 'privacy.too_close']
     """
     if wanted is None:
         absent = {"keys", "sensitive", "target", "formula", "fit"} - set(given)
-        return [name for name, m in MEASURES.items() if not absent & set(m.card.needs)]
+        return {name: m for name, m in MEASURES.items() if not absent & set(m.card.needs)}
     chosen: set[str] = set()
+    own: dict[str, Measure] = {}
     for wish in [wanted] if isinstance(wanted, str) else wanted:
+        if not isinstance(wish, str):
+            measure = _checked(wish, functions)
+            own[measure.card.name] = measure
+            continue
         found = [n for n in MEASURES if wish in ("all", n) or n.startswith(f"{wish}.")]
         if not found:
             families = sorted({name.split(".")[0] for name in MEASURES})
@@ -104,4 +156,26 @@ def choose(wanted: Iterable[str] | str | None = None, *, given: Iterable[str] = 
                 f"there is no measure '{wish}'", hint=near(wish, ["all", *families, *MEASURES])
             )
         chosen.update(found)
-    return [name for name in MEASURES if name in chosen]
+    return {**{name: MEASURES[name] for name in MEASURES if name in chosen}, **own}
+
+
+def _checked(function: Any, allowed: bool) -> Measure:
+    """Refuse what is no measure, or has the name of another."""
+    called = getattr(function, "__qualname__", repr(function))
+    card = getattr(function, "card", None)
+    if not callable(function) or not isinstance(card, Card):
+        raise OptionError(
+            f"measures: {called} has no card",
+            hint="put one above the function: @understudy.described(understudy.Card(...))",
+        )
+    if not allowed:
+        raise OptionError(
+            f"measures: the function {called} has no name that another process would know",
+            hint="declare it in a package, under the entry point group understudy.measures",
+        )
+    if card.name in MEASURES and MEASURES[card.name] is not function:
+        raise OptionError(
+            f"measures: the card of {called} has the name '{card.name}', which is another's",
+            hint="give it a name of its own",
+        )
+    return cast("Measure", function)

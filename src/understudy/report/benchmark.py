@@ -3,16 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 
-from rich.cells import cell_len
-from rich.console import Console, RenderableType
-from rich.padding import Padding
-from rich.table import Table
+from rich.console import RenderableType
 from rich.text import Text
 
 from understudy.report import words
+from understudy.report.console import heading, indented, print_pieces, side_by_side
 
-GAP = 2
-REFERENCE = "reference"
 COSTS = {
     "fit, CPU": ("fit", "cpu_seconds", "s"),
     "fit, wall": ("fit", "wall_seconds", "s"),
@@ -30,9 +26,7 @@ READING = (
 
 def show(data: Mapping[str, Any], *, file: IO[str], width: int | None = None) -> None:
     """Print a benchmark's dict to a file or a terminal."""
-    console = Console(file=file, width=width, markup=False, emoji=False, highlight=False)
-    for piece in _pieces(data, console.width):
-        console.print(piece)
+    print_pieces(lambda most: _pieces(data, most), file, width)
 
 
 def show_beside(
@@ -43,29 +37,22 @@ def show_beside(
     width: int | None = None,
 ) -> None:
     """Print some findings of several assessments of the same real tables, by method."""
-    found = {
-        method: {f["measure"]: f for f in data["findings"] if f["measure"] in measures}
-        for method, data in assessments.items()
-    }
-    columns = {
-        method: {name: _marked(own[name]) for name in measures if name in own}
-        for method, own in found.items()
-    }
-    first = next(iter(found.values()), {})
-    reference = {n: around({"mean": f["reference"]}, f["unit"]) for n, f in first.items()}
-    console = Console(file=file, width=width, markup=False, emoji=False, highlight=False)
-    console.print(Text("Beside other methods", style="bold underline"))
-    for piece in side_by_side(columns, reference, console.width):
-        console.print(piece)
-    console.print(Text("* flagged; the reference is what fresh real rows get", style="dim"))
-    console.print()
+    columns: dict[str, dict[str, str]] = {}
+    reference: dict[str, str] = {}
+    for method, data in assessments.items():
+        own = {f["measure"]: f for f in data["findings"] if f["measure"] in measures}
+        values = {name: around({"mean": f["value"]}, f["unit"]) for name, f in own.items()}
+        columns[method] = {n: words.starred(own[n], values[n]) for n in measures if n in own}
+        references = {n: around({"mean": f["reference"]}, f["unit"]) for n, f in own.items()}
+        reference = reference or references  # of the first: it is the same for all
 
+    def pieces(most: int) -> Iterator[RenderableType]:
+        yield heading("Beside other methods")
+        yield from side_by_side(columns, reference, most)
+        yield Text("* flagged; the reference is what fresh real rows get", style="dim")
+        yield Text("")
 
-def _marked(finding: Mapping[str, Any]) -> str:
-    """Print a value; an asterisk means that it is flagged."""
-    if finding["status"] != "ok":
-        return words.mark(finding)
-    return around({"mean": finding["value"]}, finding["unit"]) + " *" * bool(finding["flagged"])
+    print_pieces(pieces, file, width)
 
 
 def around(found: Mapping[str, Any] | None, unit: str = "") -> str:
@@ -99,33 +86,12 @@ def _pieces(data: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
         yield Text(READING, style="dim")
     for method in methods:
         if method["failed"]:
-            total = method["failed"] + method["splits"]
+            failed = f"{method['failed']} of {method['failed'] + method['splits']} splits"
             yield Text("")
-            yield Text(
-                f"{words.visible(method['method'])} failed on {method['failed']} of {total} splits",
-                style="bold magenta",
-            )
-            yield from (_indented(words.visible(reason)) for reason in method["reasons"])
+            yield Text(f"{words.visible(method['method'])} failed on {failed}", "bold magenta")
+            yield from (indented(words.visible(reason)) for reason in method["reasons"])
         for note in method["notes"]:
             yield Text(f"{words.visible(method['method'])}: {words.visible(note)}")
-
-
-def side_by_side(
-    columns: Mapping[str, Mapping[str, str]], reference: Mapping[str, str], width: int
-) -> Iterator[RenderableType]:
-    """Give a table with a column for each method; where it is too wide, a block a line of it."""
-    labels = list(dict.fromkeys(label for column in columns.values() for label in column))
-    together = {**columns, REFERENCE: reference}
-    if width_of(labels, together) <= width:
-        yield _table(labels, together)
-        return
-    longest = max(cell_len(words.visible(name)) for name in together)
-    for label in labels:
-        yield Text(label, style="bold", overflow="fold")
-        for name, column in together.items():
-            if label in column:
-                shown = words.visible(name)
-                yield _indented(shown + " " * (longest - cell_len(shown) + GAP) + column[label])
 
 
 def _column(method: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, str]:
@@ -139,25 +105,3 @@ def _column(method: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, str
     for label, (phase, cost, unit) in COSTS.items():
         made[label] = around(method[phase][cost], unit)
     return made
-
-
-def width_of(labels: Sequence[str], columns: Mapping[str, Mapping[str, str]]) -> int:
-    """Give the width of a table with these labels and columns."""
-    sizes = [max(map(cell_len, labels))]
-    for name, column in columns.items():
-        sizes.append(max(cell_len(words.visible(name)), *map(cell_len, column.values()), 0))
-    return sum(sizes) + GAP * (len(sizes) - 1)
-
-
-def _table(labels: Sequence[str], columns: Mapping[str, Mapping[str, str]]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), collapse_padding=True)
-    table.add_column("", no_wrap=True)
-    for name in columns:
-        table.add_column(Text(words.visible(name), style="bold"), justify="right", no_wrap=True)
-    for label in labels:
-        table.add_row(label, *(column.get(label, "") for column in columns.values()))
-    return table
-
-
-def _indented(text: str) -> Padding:
-    return Padding(Text(text, overflow="fold"), (0, 0, 0, GAP), expand=False)

@@ -4,15 +4,15 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
-from rich.console import Console, RenderableType
-from rich.padding import Padding
-from rich.table import Table
+from rich.console import RenderableType
 from rich.text import Text
 
 from understudy.judging.findings import wilson
 from understudy.report import html, words
-from understudy.report.noticing import KINDS, smallest
+from understudy.report.console import indented, plain_table, print_pieces
+from understudy.report.words import LEAKS, smallest_leak
 
+BLIND = "blind here"
 READING = (
     "The smallest share of leaked rows that raises an alarm in 80 % of the runs, with its 95 % "
     "interval (probit curve, profile likelihood), by kind of leak. One unique row: the share is of "
@@ -22,18 +22,16 @@ READING = (
 
 def show(data: Mapping[str, Any], *, file: IO[str], width: int | None = None) -> None:
     """Print a calibration's dict to a file or a terminal."""
-    console = Console(file=file, width=width, markup=False, emoji=False, highlight=False)
-    for piece in _pieces(data, console.width):
-        console.print(piece)
+    print_pieces(lambda most: _pieces(data, most), file, width)
 
 
 def _pieces(data: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
     good = {n: f for n, f in data["measures"].items() if f["status"] == "ok"}
     rows = [_row(name, found) for name, found in good.items()]
-    heads = ["measure", "false alarms", *KINDS.values(), ""]
+    heads = ["measure", "false alarms", *LEAKS.values(), ""]
     used = sum(max(map(len, cells)) + 2 for cells in zip(heads, *rows, strict=True)) if rows else 0
     if rows and used <= width:
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), collapse_padding=True)
+        table = plain_table()
         for head in heads:
             table.add_column(Text(head, style="dim"), no_wrap=True)
         for row in rows:
@@ -43,7 +41,7 @@ def _pieces(data: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
         for row in rows:
             yield Text(f"{row[0]}  {row[-1]}".rstrip(), style="bold")
             for head, cell in zip(heads[1:-1], row[1:-1], strict=True):
-                yield _indented(f"{head}: {cell}")
+                yield indented(f"{head}: {cell}")
     yield Text("")
     yield Text(READING, style="dim")
     for name, found in data["measures"].items():
@@ -51,13 +49,8 @@ def _pieces(data: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
         if said:
             status = "" if found["status"] == "ok" else found["status"].replace("_", " ") + ": "
             yield Text(words.visible(name), style="bold")
-            yield _indented(words.visible(f"{status}{said}"))
-    told = data["provenance"]
-    for line in _about(told):
-        yield Text(words.visible(line))
-
-
-BLIND = "blind here"
+            yield indented(words.visible(f"{status}{said}"))
+    yield from (Text(words.visible(line)) for line in _about(data["provenance"]))
 
 
 def _row(name: str, found: Mapping[str, Any]) -> list[str]:
@@ -66,7 +59,7 @@ def _row(name: str, found: Mapping[str, Any]) -> list[str]:
     if seen["interval"]:
         low, high = (f"{100 * end:.0f}" for end in seen["interval"])
         alarms += f" ({low}–{high} %)"
-    kinds = [smallest(found["kinds"].get(kind, {}).get("smallest")) for kind in KINDS]
+    kinds = [smallest_leak(found["kinds"].get(kind, {}).get("smallest")) for kind in LEAKS]
     return [words.visible(name), alarms, *kinds, BLIND if found.get("blind") else ""]
 
 
@@ -82,30 +75,19 @@ def _about(told: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _indented(text: str) -> Padding:
-    return Padding(Text(text, overflow="fold"), (0, 0, 0, 2), expand=False)
-
-
 def page(data: Mapping[str, Any], *, title: str) -> str:
     """Give a calibration's dict as one HTML page: a picture of the power for each kind of leak.
 
     The page is that of an assessment whose findings are the smallest leaks of exact copies.
     """
     told = data["provenance"]
-    findings = [_finding(name, found) for name, found in data["measures"].items()]
-    cards = {name: _card(name) for name in data["measures"]}
     facts = {k: v for k, v in told.items() if k not in ("columns", "notes")}
     made = {
-        "findings": findings,
+        "findings": [_finding(name, found) for name, found in data["measures"].items()],
         "verdicts": [],
         "provenance": {**facts, "notes": [*_about(told), READING]},
     }
-    return html.render(made, cards, title=title, about=html.CALIBRATION)
-
-
-def _card(name: str) -> dict[str, str]:
-    return {
-        "title": name,
+    card = {
         "opening": "The smallest leak of exact copies that it notices in 80 % of the runs is",
         "meaning": READING,
         "formula": "P(alarm | size) = c + (1 − c) Φ(a + b log10 size), fitted by maximum "
@@ -114,6 +96,8 @@ def _card(name: str) -> dict[str, str]:
         "not_shown": "What holds for these rows, this split and these kinds of leak. A leak of "
         "another kind may go unnoticed at any size.",
     }
+    cards = {name: {"title": name, **card} for name in data["measures"]}
+    return html.render(made, cards, title=title, about=html.CALIBRATION)
 
 
 def _finding(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,29 +109,28 @@ def _finding(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
     if found.get("blind"):
         status, note = BLIND, found["why"]
     elif leak.get("value") is None:
-        status = smallest(leak) if leak else "not known"
+        status = smallest_leak(leak) if leak else "not known"
         note = found["why"] or "the power is above 80 % at the smallest size planted already"
     ends, seen = leak.get("interval"), found["false_alarms"]
+    alarms = seen["alarms"] / max(seen["runs"], 1)
     tried = {kind: told for kind, told in found["kinds"].items() if told["points"]}
     return {
         **base,
         "status": status,
         "note": note,
         "value": leak.get("value"),
-        "baselines": {"alarms without a leak": seen["alarms"] / seen["runs"]}
-        if seen["runs"]
-        else {},
+        "baselines": {"alarms without a leak": alarms} if seen["runs"] else {},
         "interval": ends if ends and None not in ends else None,
         "parts": [
-            {"name": KINDS[kind], "value": (told["smallest"] or {}).get("value"), "reference": None}
+            {"name": LEAKS[kind], "value": (told["smallest"] or {}).get("value"), "reference": None}
             for kind, told in found["kinds"].items()
         ],
         "tables": {
-            **{f"line:{KINDS[kind]}": _curve(told) for kind, told in tried.items()},
+            **{f"line:{LEAKS[kind]}": _curve(told) for kind, told in tried.items()},
             "runs": {
                 "columns": ["leak", "share of rows", "runs", "alarms"],
                 "rows": [
-                    [KINDS[k], *point] for k, told in tried.items() for point in told["points"]
+                    [LEAKS[k], *point] for k, told in tried.items() for point in told["points"]
                 ],
             },
         },

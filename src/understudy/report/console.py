@@ -1,20 +1,21 @@
 """The sheet for the terminal: a table where it fits, short blocks where it does not."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from understudy.report import noticing, outline, words
+from understudy.report import words
+from understudy.report.words import Cards
 
 HEADINGS = ("measure", "value", "interval", "reference", "direction", "mark")
 WIDEST_DIRECTION = max(len(word) for text in words.DIRECTIONS.values() for word in text.split())
 GAP = 2
+REFERENCE = "reference"
 USUAL = 12
 STYLES = {
     "flagged": "bold red",
@@ -26,31 +27,8 @@ STYLES = {
 }
 
 
-def render(
-    data: Mapping[str, Any], cards: Mapping[str, Mapping[str, Any]], *, width: int | None = None
-) -> RenderableType:
-    """Give an assessment's dict as something that rich can print.
-
-    Parameters
-    ----------
-    data : mapping
-        Version 1 of the JSON contract.
-    cards : mapping
-        ``Card.to_dict()`` by the name of the measure; unknown measures may be absent.
-    width : int, optional
-        Columns to use at most; otherwise what the console has.
-    """
-    return _Sheet(data, cards, width)
-
-
-def show(
-    data: Mapping[str, Any],
-    cards: Mapping[str, Mapping[str, Any]],
-    *,
-    file: IO[str],
-    width: int | None = None,
-) -> None:
-    """Print an assessment's dict to a file or a terminal.
+def show(data: Mapping[str, Any], cards: Cards, *, file: IO[str], width: int | None = None) -> None:
+    """Print an assessment's dict (version 1 of the JSON contract) to a file or a terminal.
 
     Examples
     --------
@@ -58,153 +36,199 @@ def show(
     >>> show({"findings": [], "verdicts": [], "provenance": {}}, {}, file=sys.stdout, width=40)
     No findings.
     """
+    print_pieces(lambda most: _pieces(data, cards, most), file, width)
+
+
+def print_pieces(
+    pieces: Callable[[int], Iterable[RenderableType]], file: IO[str], width: int | None
+) -> None:
+    """Print what fits into the width of a file or a terminal."""
     console = Console(file=file, width=width, markup=False, emoji=False, highlight=False)
-    console.print(render(data, cards, width=width))
+    for piece in pieces(console.width):
+        console.print(piece)
 
 
-@dataclass(frozen=True)
-class _Sheet:
-    data: Mapping[str, Any]
-    cards: Mapping[str, Mapping[str, Any]]
-    width: int | None
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        width = min(self.width or options.max_width, options.max_width)
-        for piece in _pieces(self.data, self.cards, width):
-            yield from console.render(piece, options.update(width=width))
+def plain_table() -> Table:
+    """Give a table without lines."""
+    return Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), collapse_padding=True)
 
 
-def _pieces(
-    data: Mapping[str, Any], cards: Mapping[str, Mapping[str, Any]], width: int
+def text(said: str, style: str = "") -> Text:
+    """Give text that is broken where it must be, and never cut."""
+    return Text(said, style=style, overflow="fold")
+
+
+def heading(said: str) -> Text:
+    """Give the line above a part."""
+    return text(said, "bold underline")
+
+
+def indented(said: str, style: str = "", *, expand: bool = False) -> Padding:
+    """Give text that stands in from the left."""
+    return Padding(text(said, style), (0, 0, 0, GAP), expand=expand)
+
+
+def side_by_side(
+    columns: Mapping[str, Mapping[str, str]], reference: Mapping[str, str], width: int
 ) -> Iterator[RenderableType]:
-    findings = data.get("findings") or []
-    warnings = (data.get("provenance") or {}).get("warnings") or []
-    yield from _listing("Read this first", [(warning, "") for warning in warnings])
+    """Give a table with a column for each name; where it is too wide, a block a line of it."""
+    labels = list(dict.fromkeys(label for column in columns.values() for label in column))
+    together = {**columns, REFERENCE: reference}
+    if width_of(labels, together) <= width:
+        table = plain_table()
+        table.add_column("", no_wrap=True)
+        for name in together:
+            head = Text(words.visible(name), style="bold")
+            table.add_column(head, justify="right", no_wrap=True)
+        for label in labels:
+            table.add_row(label, *(column.get(label, "") for column in together.values()))
+        yield table
+        return
+    longest = max(cell_len(words.visible(name)) for name in together)
+    for label in labels:
+        yield text(label, "bold")
+        for name, column in together.items():
+            if label in column:
+                shown = words.visible(name)
+                yield indented(shown + " " * (longest - cell_len(shown) + GAP) + column[label])
+
+
+def width_of(labels: Sequence[str], columns: Mapping[str, Mapping[str, str]]) -> int:
+    """Give the width of a table with these labels and columns."""
+    sizes = [max(map(cell_len, labels))]
+    for name, column in columns.items():
+        sizes.append(max(cell_len(words.visible(name)), *map(cell_len, column.values()), 0))
+    return sum(sizes) + GAP * (len(sizes) - 1)
+
+
+def _pieces(data: Mapping[str, Any], cards: Cards, width: int) -> Iterator[RenderableType]:
+    findings, provenance = data.get("findings") or [], data.get("provenance") or {}
+    yield from _listing("Read this first", [(w, "") for w in provenance.get("warnings") or []])
     good = [f for f in findings if f.get("status", "ok") == "ok"]
     if not findings:
-        yield _text("No findings.")
+        yield text("No findings.")
     if good:
-        rows = {id(f): _row(f) for f in good}
-        table = _fits(list(rows.values()), width)
-        for name, group in outline.by_family(good).items():
-            lines = [rows[id(f)] for f in group]
-            yield _heading(outline.FAMILIES.get(name, words.visible(name)))
-            if table:
-                yield _table(lines, list(rows.values()), cards, width)
-            else:
-                yield from _blocks(lines, list(rows.values()), cards, width)
-            yield _text("")
+        yield from _findings(good, cards, width)
     yield from _listing("Where the flagged ones stand out", _worst(good))
-    noticed = [(f["measure"], noticing.beside(f)) for f in good if noticing.beside(f)]
-    yield from _listing("What each would notice", [*noticed, *_about_calibration(data)])
-    yield from _listing("About the tables", _about_tables(data.get("provenance") or {}))
+    noticed = [(f["measure"], words.noticed(f)) for f in good if words.noticed(f)]
+    doubts = (provenance.get("calibration") or {}).get("notes") or []
+    noticed += [(f"calibration: {note}", "") for note in doubts]
+    yield from _listing("What each would notice", noticed)
+    about = [
+        (f"left out: {entry['column']}", f"{entry['kind']}: {entry['why']}")
+        for entry in provenance.get("left_out") or []
+    ]
+    about += [(note, "") for note in provenance.get("notes") or []]
+    yield from _listing("About the tables", about)
     yield from _listing("Notes", [(f["measure"], f["note"]) for f in good if f.get("note")])
-    for status, heading in (("failed", "Failed"), ("not_applicable", "Not applicable")):
+    for status, title in (("failed", "Failed"), ("not_applicable", "Not applicable")):
         reasons = [
             (f["measure"], f.get("note") or "no reason was given")
             for f in findings
             if f.get("status") == status
         ]
-        yield from _listing(heading, reasons)
-    yield from _verdicts([outline.verdict(v) for v in data.get("verdicts") or []])
+        yield from _listing(title, reasons)
+    yield from _verdicts([words.verdict(v) for v in data.get("verdicts") or []])
+
+
+def _listing(title: str, items: Sequence[tuple[str, str]]) -> Iterator[RenderableType]:
+    if not items:
+        return
+    yield heading(title)
+    for name, said in items:
+        yield text(words.visible(name), STYLES.get(name, "bold"))
+        if said:
+            yield indented(words.visible(said))
+    yield text("")
 
 
 def _verdicts(verdicts: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
     """Say the outcome of the policy, then each rule, why, and what to do next."""
     if not verdicts:
         return
-    together = outline.overall(verdicts)
-    yield _heading("Verdict of the policy")
-    yield _text(together["outcome"], STYLES.get(together["outcome"], "bold"))
-    yield _indented(together["sentence"])
+    together = words.overall(verdicts)
+    yield heading("Verdict of the policy")
+    yield text(together["outcome"], STYLES.get(together["outcome"], "bold"))
+    yield indented(together["sentence"])
     for verdict in verdicts:
-        line = _text(verdict["outcome"], STYLES.get(verdict["outcome"], "bold"))
+        line = text(verdict["outcome"], STYLES.get(verdict["outcome"], "bold"))
         yield line.append(" " * bool(verdict["outcome"]) + verdict["rule"], style="none")
-        for text in filter(None, [verdict["why"], *(f"Next: {step}" for step in verdict["next"])]):
-            yield _indented(text)
-    yield _text("")
+        for said in filter(None, [verdict["why"], *(f"Next: {step}" for step in verdict["next"])]):
+            yield indented(said)
+    yield text("")
 
 
-def _row(finding: Mapping[str, Any]) -> tuple[str, ...]:
-    unit = str(finding.get("unit") or "")
+def _findings(
+    findings: Sequence[Mapping[str, Any]], cards: Cards, width: int
+) -> Iterator[RenderableType]:
+    """Give the findings of each family as a table that holds every name and number on one line.
+
+    Only the direction may wrap; where that is not enough, each finding is a block.
+    """
+    rows = {id(finding): _row(finding, cards) for finding in findings}
+    every = list(rows.values())
+    widths = [max(len(h), *(cell_len(row[i]) for row in every)) for i, h in enumerate(HEADINGS)]
+    used = sum(widths) + GAP * (len(HEADINGS) - 1)
+    fits = used - widths[4] + WIDEST_DIRECTION <= width
+    longest = max(cell_len(row[6]) for row in every)
+    if longest > 0 and used + GAP + longest <= width:
+        widths.append(longest)
+    widths[4] -= max(0, used - width)
+    for name, group in words.by_family(findings).items():
+        lines = [rows[id(finding)] for finding in group]
+        yield heading(words.FAMILIES.get(name, words.visible(name)))
+        if fits:
+            yield _table(lines, widths)
+        else:
+            yield from _blocks(lines, every, width)
+        yield text("")
+
+
+def _row(finding: Mapping[str, Any], cards: Cards) -> tuple[str, ...]:
+    measure = words.visible(finding["measure"])
     return (
-        words.visible(finding["measure"]),
-        words.number(finding.get("value"), unit),
-        words.interval(finding.get("interval"), unit),
-        words.number(finding.get("reference"), unit if unit == "fraction" else ""),
+        measure,
+        *words.cells(finding),
         words.direction(finding.get("better")),
         words.mark(finding),
+        words.visible(cards.get(measure, {}).get("title", "")),
     )
 
 
-def _widths(rows: Sequence[tuple[str, ...]]) -> list[int]:
-    return [
-        max(len(heading), *(cell_len(row[i]) for row in rows)) for i, heading in enumerate(HEADINGS)
-    ]
-
-
-def _fits(rows: Sequence[tuple[str, ...]], width: int) -> bool:
-    """Tell whether a table holds every name and number on one line; only the direction wraps."""
-    widths = _widths(rows)
-    widths[4] = WIDEST_DIRECTION
-    return sum(widths) + GAP * (len(HEADINGS) - 1) <= width
-
-
-def _table(
-    rows: Sequence[tuple[str, ...]],
-    every: Sequence[tuple[str, ...]],
-    cards: Mapping[str, Mapping[str, Any]],
-    width: int,
-) -> Table:
-    widths = _widths(every)
-    used = sum(widths) + GAP * (len(HEADINGS) - 1)
-    if used > width:
-        widths[4] -= used - width
-    titles = [words.visible(cards.get(row[0], {}).get("title", "")) for row in every]
-    longest = max(map(cell_len, titles))
-    titled = longest > 0 and used + GAP + longest <= width
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), collapse_padding=True)
-    for i, heading in enumerate(HEADINGS):
+def _table(rows: Sequence[tuple[str, ...]], widths: Sequence[int]) -> Table:
+    table = plain_table()
+    for head, width in zip((*HEADINGS, "title"), widths, strict=False):
+        right = head in ("value", "reference")
         table.add_column(
-            Text(heading, style="dim"),
-            justify="right" if heading in ("value", "reference") else "left",
-            width=widths[i],
+            Text(head, style="dim"),
+            justify="right" if right else "left",
+            width=width,
             overflow="fold",
         )
-    if titled:
-        table.add_column(Text("title", style="dim"), width=longest, overflow="fold")
     for row in rows:
-        cells = [*row, words.visible(cards.get(row[0], {}).get("title", ""))][: 7 if titled else 6]
-        table.add_row(*(_text(c, STYLES.get(c, "")) for c in cells))
+        table.add_row(*(text(cell, STYLES.get(cell, "")) for cell in row[: len(widths)]))
     return table
 
 
 def _blocks(
-    rows: Sequence[tuple[str, ...]],
-    every: Sequence[tuple[str, ...]],
-    cards: Mapping[str, Mapping[str, Any]],
-    width: int,
+    rows: Sequence[tuple[str, ...]], every: Sequence[tuple[str, ...]], width: int
 ) -> Iterator[RenderableType]:
     """Give one block a finding: its name and mark, then its numbers, aligned where they fit."""
     short = [items for items in map(_items, every) if cell_len(items[0]) <= USUAL]
     sizes = [max((cell_len(items[i]) for items in short), default=0) for i in range(3)]
     for row in rows:
-        head = Text(row[0], style="bold", overflow="fold")
-        for extra, style in ((row[5].upper(), STYLES["flagged"]), (_title(cards, row[0]), "dim")):
+        head = text(row[0], "bold")
+        for extra, style in ((row[5].upper(), STYLES["flagged"]), (row[6], "dim")):
             if extra and cell_len(head.plain) + GAP + cell_len(extra) <= width:
                 head.append(" " * GAP).append(extra, style=style)
             elif extra and style == STYLES["flagged"]:
                 head.append("\n" + " " * GAP).append(extra, style=style)
         yield head
         items = _items(row)
-        padded = [
-            " " * (size - cell_len(item)) + item if i == 0 else item + " " * (size - cell_len(item))
-            for i, (item, size) in enumerate(zip(items[:3], sizes, strict=True))
-        ]
-        for line in _packed(
-            [*padded, items[3]] if _length([*padded, items[3]]) <= width else items, width
-        ):
-            yield _indented(line)
+        spaces = [" " * (size - cell_len(item)) for item, size in zip(items, sizes, strict=False)]
+        padded = [spaces[0] + items[0], items[1] + spaces[1], items[2] + spaces[2], items[3]]
+        for line in _packed(padded if _length(padded) <= width else items, width):
+            yield indented(line)
 
 
 def _items(row: tuple[str, ...]) -> list[str]:
@@ -227,70 +251,17 @@ def _packed(items: Sequence[str], width: int) -> Iterator[str]:
     yield (" " * GAP).join(line)
 
 
-def _title(cards: Mapping[str, Mapping[str, Any]], measure: str) -> str:
-    return words.visible(cards.get(measure, {}).get("title", ""))
-
-
 def _worst(findings: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Name the first three parts of each flagged finding; parts come worst first."""
-    return [
-        (
-            finding["measure"],
-            "; ".join(
-                [
-                    *([_p(p)] if (p := finding.get("p_value")) else []),
-                    *(_part(part, finding) for part in finding["parts"][:3]),
-                ]
-            ),
-        )
-        for finding in findings
-        if finding.get("flagged") and (finding.get("parts") or finding.get("p_value"))
-    ]
-
-
-def _p(value: float) -> str:
-    text = words.p_value(value)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
-
-
-def _part(part: Mapping[str, Any], finding: Mapping[str, Any]) -> str:
-    unit = str(part.get("unit") or finding.get("unit") or "")
-    return f"{words.visible(part['name'])} {words.number(part.get('value'), unit)}"
-
-
-def _about_tables(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Say what was left out and what could not be read."""
-    left_out = [
-        (f"left out: {entry['column']}", f"{entry['kind']}: {entry['why']}")
-        for entry in provenance.get("left_out") or []
-    ]
-    return [*left_out, *((note, "") for note in provenance.get("notes") or [])]
-
-
-def _about_calibration(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Say in what the calibration differs from what was assessed."""
-    told = (data.get("provenance") or {}).get("calibration") or {}
-    return [(f"calibration: {note}", "") for note in told.get("notes") or []]
-
-
-def _listing(heading: str, items: Sequence[tuple[str, str]]) -> Iterator[RenderableType]:
-    if not items:
-        return
-    yield _heading(heading)
-    for name, text in items:
-        yield _text(words.visible(name), STYLES.get(name, "bold"))
-        if text:
-            yield _indented(words.visible(text))
-    yield _text("")
-
-
-def _indented(text: str) -> Padding:
-    return Padding(_text(text), (0, 0, 0, GAP), expand=False)
-
-
-def _heading(text: str) -> Text:
-    return _text(text, "bold underline")
-
-
-def _text(text: str, style: str = "") -> Text:
-    return Text(text, style=style, overflow="fold")
+    listed = []
+    for finding in findings:
+        p, parts = finding.get("p_value"), finding.get("parts") or []
+        if not finding.get("flagged") or not (parts or p):
+            continue
+        chance = words.p_value(p)
+        said = [f"p {chance}" if chance.startswith("<") else f"p = {chance}"] if p else []
+        for part in parts[:3]:
+            unit = str(part.get("unit") or finding.get("unit") or "")
+            said.append(f"{words.visible(part['name'])} {words.number(part.get('value'), unit)}")
+        listed.append((finding["measure"], "; ".join(said)))
+    return listed

@@ -1,13 +1,18 @@
-"""From a finding's tables to its figures: the word before the colon says how a table is drawn."""
+"""From a finding's tables to its figures: the word before the colon says how a table is drawn.
 
-from collections.abc import Callable, Mapping, Sequence
+A sheet is a table of numbers as text: the first rows, which the page shows without its script.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
-from understudy.report import associations, heat, pictures, sheets, words
+from understudy.report import heat, pictures, words
 
 SHOWN = 12
+FIRST = 12
+SIZES = ("value", "reference", "low", "high", "lower", "upper")
 TITLES = {
     "matrix": "Associations between columns",
     "bars": "Distributions",
@@ -17,8 +22,7 @@ TITLES = {
     "boxes": "Spread",
     "table": "Tables",
 }
-Drawn = tuple[str, Mapping[str, Any], int, str]
-Figure = dict[str, Any]
+Drawn = tuple[str, Mapping[str, Any], int, str]  # name, table, its number, identifier on the page
 
 
 def kind_of(name: str, table: Mapping[str, Any]) -> str:
@@ -43,20 +47,8 @@ def kind_of(name: str, table: Mapping[str, Any]) -> str:
     return "boxes" if word == "box" and pictures.is_box(table) else "table"
 
 
-def groups(
-    tables: Sequence[Drawn],
-    parts: Sequence[Mapping[str, Any]],
-) -> list[dict[str, Any]]:
-    """Give the figures of a finding by kind, the worst parts first.
-
-    Parameters
-    ----------
-    tables : sequence of (name, table, number, identifier)
-        Those that are drawn here: the number is that of the stored table, the identifier is no
-        other picture's.
-    parts : sequence of mapping
-        The finding's parts, worst first.
-    """
+def groups(tables: Sequence[Drawn], parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Give the figures of a finding by kind, in the order of its parts, which come worst first."""
     place = {str(part["name"]): i for i, part in enumerate(parts)}
     found: dict[str, list[Drawn]] = {kind: [] for kind in TITLES}
     for item in tables:
@@ -65,17 +57,17 @@ def groups(
     for kind, items in found.items():
         items.sort(key=lambda item: place.get(_subject(item[0]), len(place)))
         drawn = [_figure(kind, *item) for item in items]
-        if drawn:
-            made.append(
-                {
-                    "kind": kind,
-                    "title": TITLES[kind],
-                    "legend": _legend(kind, items),
-                    "withheld": any(None in row for _, t, *_ in items for row in t["rows"]),
-                    "first": drawn[:SHOWN],
-                    "more": drawn[SHOWN:],
-                }
-            )
+        names = dict.fromkeys(c for _, table, *_ in items for c in table["columns"][1:4])
+        legend = dict.fromkeys(pictures.roles(list(names))) if kind == "bars" else ()
+        group = {
+            "kind": kind,
+            "title": TITLES[kind],
+            "legend": list(legend),
+            "withheld": any(None in row for _, table, *_ in items for row in table["rows"]),
+            "first": drawn[:SHOWN],
+            "more": drawn[SHOWN:],
+        }
+        made += [group] if drawn else []
     return made
 
 
@@ -84,64 +76,82 @@ def _subject(name: str) -> str:
 
 
 def _figure(
-    kind: str,
-    name: str,
-    table: Mapping[str, Any],
-    number: int,
-    own: str,
-) -> Figure:
+    kind: str, name: str, table: Mapping[str, Any], number: int, own: str
+) -> dict[str, Any]:
+    """Draw a table, and say where real and synthetic are furthest apart and what is left out."""
+    rows, columns = table["rows"], table["columns"]
     title = words.visible(name if kind == "table" else _subject(name))
-    drawn: dict[str, Callable[[], Markup]] = {
-        "matrix": lambda: associations.matrix(table, own),
-        "bars": lambda: pictures.bars(table, title),
-        "heat": lambda: heat.heat(table, own),
-        "facets": lambda: heat.heat(table, own),
-        "lines": lambda: pictures.lines(table, title),
-        "boxes": lambda: pictures.boxes(table, title),
-        "table": Markup,
-    }
+    svg, said = Markup(""), list[str]()
+    if kind == "matrix":
+        svg, said = heat.matrix(table, own), [*heat.largest(table)]
+    elif kind in ("heat", "facets"):
+        svg, said = heat.heat(table, own), [*heat.extremes(table)]
+    elif kind != "table":
+        draw = {"bars": pictures.bars, "lines": pictures.lines, "boxes": pictures.boxes}[kind]
+        svg = draw(table, title)
+    if kind == "bars" and len(rows) > pictures.BARS:
+        said.append(f"{len(rows) - pictures.BARS} further bins are not drawn.")
+    if kind == "facets":
+        more = max(0, len({words.scalar(row[2]) for row in rows}) - heat.LEVELS)
+        which = f", of which {more} are not drawn" if more else ""
+        panels = Markup("{} down, {} across, three panels for each value of {}{}.")
+        said.append(panels.format(*map(heat.named, columns[:3]), which))
+    whole = kind != "table" or len(rows) <= FIRST
     return {
         "kind": kind,
         "title": title.replace("_", " ") if kind == "table" else title,
         "name": words.visible(name),
-        "summary": "The numbers, and download"
-        if kind != "table" or len(table["rows"]) <= sheets.FIRST
-        else f"All {len(table['rows'])} rows, and download",
+        "summary": "The numbers, and download" if whole else f"All {len(rows)} rows, and download",
         "number": number,
-        "svg": drawn[kind](),
-        "said": [*_extremes(kind, table), *_omitted(kind, table)],
-        "lists": associations.changed_words(table) if kind == "matrix" else [],
+        "svg": svg,
+        "said": said,
+        "lists": heat.changed_words(table) if kind == "matrix" else [],
         "series": pictures.line_series(table) if kind == "lines" else [],
         "shares": kind in ("bars", "heat", "facets"),
-        "rows": table["rows"],
-        "columns": table["columns"],
+        "rows": rows,
+        "columns": columns,
     }
 
 
-def _extremes(kind: str, table: Mapping[str, Any]) -> list[Markup]:
-    """Say where real and synthetic are furthest apart."""
-    if kind == "matrix":
-        return associations.largest(table)
-    return heat.extremes(table) if kind in ("heat", "facets") else []
+def parts_sheet(found: Sequence[Mapping[str, Any]], unit: str) -> dict[str, Any]:
+    """Give the first parts of a finding, and how many there are.
+
+    Examples
+    --------
+    >>> made = parts_sheet([{"name": "age", "value": 0.02, "p_value": 0.03}], "fraction")
+    >>> made["columns"], made["rows"]
+    (['part', 'value', 'p value'], [['age', '2.00 %', '0.03']])
+    """
+    known = ("name", "value", "reference", "unit")
+    further = list(dict.fromkeys(key for part in found for key in part if key not in known))
+    references = any(part.get("reference") is not None for part in found)
+    keys = ["value", *(["reference"] if references else []), *further]
+    rows = []
+    for part in found[:FIRST]:
+        own = str(part.get("unit") or unit)
+        rows.append([words.visible(part["name"]), *(_cell(part.get(k), k, own) for k in keys)])
+    columns = ["part", *(words.visible(key).replace("_", " ") for key in keys)]
+    numeric = [True] * len(keys)
+    return {"columns": columns, "rows": rows, "numeric": numeric, "count": len(found)}
 
 
-def _omitted(kind: str, table: Mapping[str, Any]) -> list[str]:
-    """Say what the picture leaves out."""
-    if kind == "bars" and len(table["rows"]) > pictures.BARS:
-        return [f"{len(table['rows']) - pictures.BARS} further bins are not drawn."]
-    if kind == "facets":
-        levels = {words.scalar(row[2]) for row in table["rows"]}
-        down, across, each = map(sheets.named, table["columns"][:3])
-        more = max(0, len(levels) - heat.LEVELS)
-        which = f", of which {more} are not drawn" if more else ""
-        said = "{} down, {} across, three panels for each value of {}{}."
-        return [Markup(said).format(down, across, each, which)]
-    return []
+def sheet(found: Mapping[str, Any], unit: str, *, most: int = FIRST) -> dict[str, Any]:
+    """Give the first rows of any table."""
+    columns, rows = found["columns"], found["rows"]
+    return {
+        "columns": [words.visible(c).replace("_", " ") for c in columns],
+        "rows": [[_cell(v, columns[i], unit) for i, v in enumerate(row)] for row in rows[:most]],
+        "numeric": [
+            all(row[i] is None or words.is_number(row[i]) for row in rows)
+            for i in range(1, len(columns))
+        ],
+    }
 
 
-def _legend(kind: str, items: Sequence[Drawn]) -> list[tuple[str, str]]:
-    """Give looks and names of the series of all bars of a group."""
-    if kind != "bars":
-        return []
-    names = dict.fromkeys(c for _, table, *_ in items for c in table["columns"][1:4])
-    return list(dict.fromkeys(entry for entry in pictures.roles(list(names))))
+def _cell(value: Any, column: object, unit: str) -> str:
+    """Print one cell; the columns that repeat the finding's own numbers get its unit."""
+    if column == "p_value":
+        return words.p_value(value)
+    if words.is_number(value) and column in SIZES:
+        return words.number(value, unit)
+    return words.scalar(value)

@@ -6,12 +6,13 @@ so that letters keep their size. Bars and lines have a fixed small size and stan
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from understudy.report import svg, words
+from understudy.report.svg import joined
 
 BARS = 100
 BOXES = 40
@@ -19,44 +20,31 @@ WIDTH = 300
 TALL = 112
 ROLES = {"train": "train", "training": "train", "synthetic": "synthetic", "holdout": "holdout"}
 OTHERS = ("synthetic", "holdout", "train", "fourth", "fifth")
-LETTER = 6.6
 
 
 def strip(finding: Mapping[str, Any], title: str) -> Markup:
-    """Draw value, interval and reference of a finding on one line.
+    """Draw value (a number), interval and reference of a finding on one line.
 
-    Parameters
-    ----------
-    finding : mapping
-        As in the JSON contract; its value is a number.
-    title : str
-        What a reader of the screen hears before the numbers.
+    The title is what a reader of the screen hears before the numbers.
     """
     unit = str(finding.get("unit") or "")
     plain = unit if unit == "fraction" else ""
-    value: float = finding["value"]
     reference: Any = finding.get("reference")
+    value = finding["value"]
     ends = [e for e in finding.get("interval") or [] if words.is_number(e)]
-    points = [value, *ends, *([reference] if words.is_number(reference) else [])]
-    low, high = _range(points, unit)
+    low, high = _range([v for v in (value, *ends, reference) if words.is_number(v)], unit)
     at = _scale(low, high)
     said = f"{title}: {words.number(value, unit)}"
     shapes = [svg.line(0, 100, 34, "axis")]
     if len(ends) == 2:
         said += f", interval {words.interval(ends, unit)}"
-        wide = max(at(ends[1]) - at(ends[0]), 0.4)
-        shapes.append(svg.rect(at(ends[0]), wide, 28, 12, "interval"))
+        shapes.append(svg.rect(at(ends[0]), at(ends[1]) - at(ends[0]), 28, 12, "interval"))
     if words.is_number(reference):
         said += f", reference {words.number(reference, unit)}"
-        x = svg.percent(at(reference))
-        shapes.append(
-            Markup('<line class="reference" x1="{0}" x2="{0}" y1="22" y2="46"/>').format(x)
-        )
+        shapes.append(svg.upright(at(reference), 22, 46, "reference"))
         label = f"reference {words.number(reference, plain)}"
         shapes.append(svg.beside(at(reference), 60, label, "small"))
-    shapes.append(
-        Markup('<circle class="value" cx="{}" cy="34" r="5.5"/>').format(svg.percent(at(value)))
-    )
+    shapes.append(svg.circle(at(value), 34, "value"))
     shapes.append(svg.beside(at(value), 16, words.number(value, unit), "strong"))
     arrow = {"lower": "← {}", "higher": "{} →"}.get(str(finding.get("better")), "{}")
     middle = arrow.format(words.direction(finding.get("better")))
@@ -86,12 +74,7 @@ def roles(names: Sequence[object]) -> list[tuple[str, str]]:
 def bars(table: Mapping[str, Any], title: str) -> Markup:
     """Draw a histogram: training as wide bars, synthetic as narrow ones, holdout as ticks.
 
-    Parameters
-    ----------
-    table : mapping
-        ``columns`` and ``rows``; the first column labels the bins, the others are shares.
-    title : str
-        The name of what is counted.
+    The first column of the table labels the bins, the others are shares.
     """
     rows = table["rows"][:BARS]
     series = roles(table["columns"][1:4])
@@ -134,29 +117,22 @@ def _bin_labels(labels: Sequence[str], step: float, y: float) -> tuple[Markup, f
     """Label the bins, lying where there is room and otherwise upright; skip some of many."""
     if not labels:
         return Markup(""), 0
-    if max(map(len, labels)) * LETTER < step:
+    if max(map(len, labels)) * svg.LETTER < step:
         texts = [
             svg.words_at((i + 0.5) * step, y + 8, label, "middle", "faint")
             for i, label in enumerate(labels)
         ]
-        return Markup("").join(texts), 14
-    every = math.ceil(11 / step)
-    chosen = [
-        ((i + 0.5) * step, svg.short(label)) for i, label in enumerate(labels) if i % every == 0
-    ]
-    return svg.turned(chosen, y), 6 + LETTER * max(len(label) for _, label in chosen)
+        return joined(texts), 14
+    shown = range(0, len(labels), math.ceil(11 / step))
+    chosen = [((i + 0.5) * step, svg.short(labels[i])) for i in shown]
+    return svg.turned(chosen, y), 6 + svg.LETTER * max(len(label) for _, label in chosen)
 
 
 def lines(table: Mapping[str, Any], title: str) -> Markup:
     """Draw series over a number, each with its band where it has one.
 
-    Parameters
-    ----------
-    table : mapping
-        The first column goes across, each further one is a series; ``NAME low`` and ``NAME high``
-        are the ends of a band around ``NAME``.
-    title : str
-        The name of what is drawn.
+    The first column goes across, each further one is a series; ``NAME low`` and ``NAME high`` are
+    the ends of a band around ``NAME``.
     """
     columns = [str(c) for c in table["columns"]]
     rows = [row for row in table["rows"] if words.is_number(row[0])]
@@ -184,16 +160,14 @@ def lines(table: Mapping[str, Any], title: str) -> Markup:
             outline = [*points(f"{name} low"), *reversed(points(f"{name} high"))]
             shapes.append(svg.path(f"{role} around", [*_polyline(outline), "z"]))
         shapes.append(svg.path(f"{role} drawn", _polyline(points(name))))
-    bottom = TALL + 34
+    bottom, of = TALL + 34, words.visible(columns[0])
     shapes += [
         svg.words_at(0, bottom, words.number(start), "start", "faint"),
-        svg.words_at(
-            WIDTH / 2, bottom, svg.short(words.visible(columns[0]), 30), "middle", "faint"
-        ),
+        svg.words_at(WIDTH / 2, bottom, svg.short(of, 30), "middle", "faint"),
         svg.words_at(WIDTH, bottom, words.number(end), "end", "faint"),
     ]
     names = ", ".join(name for _, name in line_series(table))
-    said = f"{title}: {names} over {words.visible(columns[0])}; the numbers stand below"
+    said = f"{title}: {names} over {of}; the numbers stand below"
     return svg.picture("lines", said, shapes, bottom + 8, WIDTH)
 
 
@@ -204,21 +178,13 @@ def line_series(table: Mapping[str, Any]) -> list[tuple[str, str]]:
     return roles([name for name in names if name not in ends])
 
 
-def _polyline(points: Sequence[tuple[float, float]]) -> Iterator[str]:
-    for i, (x, y) in enumerate(points):
-        yield f"{'L' if i else 'M'}{svg.figure(x)} {svg.figure(y)}"
+def _polyline(points: Sequence[tuple[float, float]]) -> list[str]:
+    places = [f"{svg.figure(x)} {svg.figure(y)}" for x, y in points]
+    return [f"M{place}" for place in places[:1]] + [f"L{place}" for place in places[1:]]
 
 
 def boxes(table: Mapping[str, Any], title: str) -> Markup:
-    """Draw box plots, one above the other on a common scale.
-
-    Parameters
-    ----------
-    table : mapping
-        Rows of a name and five numbers: smallest, lower quartile, median, upper quartile, largest.
-    title : str
-        The name of what is drawn.
-    """
+    """Draw box plots of rows of a name and five numbers, one above the other on a common scale."""
     rows = [row for row in table["rows"] if all(map(words.is_number, row[1:6]))][:BOXES]
     low = min((row[1] for row in rows), default=0)
     high = max((row[5] for row in rows), default=1)
@@ -229,20 +195,19 @@ def boxes(table: Mapping[str, Any], title: str) -> Markup:
         x = [at(v) for v in five[:5]]
         told = f"{name}: " + ", ".join(words.number(v) for v in five[:5])
         said.append(told)
-        middle = svg.percent(x[2])
         inner = [
             Markup("<title>{}</title>").format(told),
             svg.words_at("0%", y + 13, name, "start", "small"),
             svg.line(x[0], x[4], y + 28, "whisker"),
-            svg.rect(x[1], max(x[3] - x[1], 0.4), y + 20, 16, "quartiles"),
-            Markup('<line class="median" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>').format(
-                middle, y + 19, y + 37
-            ),
+            svg.rect(x[1], x[3] - x[1], y + 20, 16, "quartiles"),
+            svg.upright(x[2], y + 19, y + 37, "median"),
         ]
-        shapes.append(Markup("<g>{}</g>").format(Markup("").join(inner)))
+        shapes.append(Markup("<g>{}</g>").format(joined(inner)))
     bottom = 44 * len(rows) + 16
-    shapes.append(svg.words_at("0%", bottom, words.number(low), "start", "faint"))
-    shapes.append(svg.words_at("100%", bottom, words.number(high), "end", "faint"))
+    shapes += [
+        svg.words_at("0%", bottom, words.number(low), "start", "faint"),
+        svg.words_at("100%", bottom, words.number(high), "end", "faint"),
+    ]
     parts = "smallest, lower quartile, median, upper quartile, largest"
     told = f"Box plots of {title} ({parts}): {'; '.join(said)}"
     return svg.picture("boxes", told, shapes, bottom + 6)

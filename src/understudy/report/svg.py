@@ -5,26 +5,21 @@ from collections.abc import Iterable, Sequence
 from markupsafe import Markup, escape
 
 SHORT = 16
+LETTER = 6.6  # pixels across
+NARROWEST = 0.4
+joined = Markup("").join
 
 
 def picture(
     kind: str, said: str, shapes: Sequence[Markup], height: float, width: float = 0
 ) -> Markup:
-    """Give a picture; without a width it is as wide as the page lets it be.
+    """Give a picture of a kind that the style sheet knows, and what a reader of the screen hears.
 
-    Parameters
-    ----------
-    kind : str
-        The class that the style sheet knows.
-    said : str
-        What a reader of the screen hears.
-    shapes : sequence of Markup
-    height, width : float
-        In pixels.
+    Height and width are pixels; without a width it is as wide as the page lets it be.
     """
     start = '<svg class="{0}" role="img" aria-label="{1}" width="{2}" height="{3:g}">{4}</svg>'
     across = f"{width:g}" if width else "100%"
-    return Markup(start).format(kind, said, across, height, Markup("").join(shapes))
+    return Markup(start).format(kind, said, across, height, joined(shapes))
 
 
 def short(text: str, most: int = SHORT) -> str:
@@ -77,11 +72,21 @@ def line(left: float, right: float, y: float, kind: str) -> Markup:
     )
 
 
+def circle(x: float, y: object, kind: str) -> Markup:
+    """Draw a dot, at a place in per cent across and in pixels down."""
+    return Markup('<circle class="{}" cx="{}" cy="{}" r="5.5"/>').format(kind, percent(x), y)
+
+
+def upright(x: float, top: object, bottom: object, kind: str) -> Markup:
+    """Draw from pixel down to pixel, at a place in per cent."""
+    made = '<line class="{0}" x1="{1}" x2="{1}" y1="{2}" y2="{3}"/>'
+    return Markup(made).format(kind, percent(x), top, bottom)
+
+
 def rect(left: float, wide: float, y: float, tall: float, kind: str) -> Markup:
-    """Draw a box, per cent across and pixels down."""
-    return Markup('<rect class="{}" x="{}" width="{}" y="{:.1f}" height="{:.1f}"/>').format(
-        kind, percent(left), percent(wide), y, tall
-    )
+    """Draw a box, per cent across and pixels down; however narrow, it can be seen."""
+    made = '<rect class="{}" x="{}" width="{}" y="{:.1f}" height="{:.1f}"/>'
+    return Markup(made).format(kind, percent(left), percent(max(wide, NARROWEST)), y, tall)
 
 
 def beside(x: float, y: float, text: str, kind: str) -> Markup:
@@ -100,7 +105,7 @@ def words_at(x: str | float, y: float, text: str, anchor: str, kind: str) -> Mar
 
 def turned(places: Iterable[tuple[float, str]], y: float) -> Markup:
     """Write labels upwards, each ending below its place in pixels."""
-    texts = Markup("").join(
+    texts = joined(
         Markup('<text x="{}" y="{}">{}</text>').format(figure(-y), figure(x + 4), label)
         for x, label in places
     )

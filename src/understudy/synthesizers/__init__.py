@@ -6,7 +6,7 @@ from typing import Any
 
 from understudy.data.schema import near
 from understudy.errors import OptionError
-from understudy.judging.comparison import Progress, silent
+from understudy.jobs.progress import Progress, silent
 from understudy.synthesizers.base import (
     ABILITIES,
     Method,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from understudy.data.schema import Schema
 from understudy.data.tables import Condition, Table
 from understudy.errors import DataError, OptionError
-from understudy.judging.comparison import Progress, silent
+from understudy.jobs.progress import Progress, silent
 from understudy.options import MOST_REPLICATES, check_number
 from understudy.synthesizers import (
     DEFAULT,

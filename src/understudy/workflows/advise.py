@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.memory import MemorySource
-from understudy.data.schema import Column
+from understudy.data.schema import Column, few
 from understudy.data.tables import Table
 from understudy.errors import OptionError
 
@@ -79,7 +79,7 @@ class KeySet:
     unique: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Advice:
     """What is proposed, and why.
 
@@ -94,6 +94,10 @@ class Advice:
     sensitive: tuple[str, ...]
     looked: int
     complete: bool
+
+    def __repr__(self) -> str:
+        kept = f"keys: {few(self.keys) or 'none'}; sensitive: {few(self.sensitive) or 'none'}"
+        return f"Advice({self.rows:,} rows; {kept})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

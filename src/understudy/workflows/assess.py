@@ -3,21 +3,23 @@
 import dataclasses
 import math
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from understudy.data.tables import Marker, Table, believed_marker
-from understudy.judging.comparison import Comparison, Made, Progress, compare_tables, silent
+from understudy.jobs.progress import Progress, reporter, shows_progress, silent
+from understudy.judging.comparison import Comparison, Made, compare_tables
 from understudy.judging.multiplicity import several_tests
+from understudy.measures import Wanted
 from understudy.workflows.assessment import Assessment
 from understudy.workflows.calibrated import check_fits, with_calibration
 from understudy.workflows.measuring import check_holdout, measure_all, subgroups
-from understudy.workflows.policy import Policy
-from understudy.workflows.provenance import provenance
+from understudy.workflows.provenance import origins, provenance, warn_left_out
 from understudy.workflows.request import Request
 
 
+@shows_progress
 def assess(
     train: Any,
     synthetic: Any,
@@ -30,13 +32,13 @@ def assess(
     aligned: bool = False,
     fit: Any = None,
     by: str | Sequence[str] | None = None,
-    measures: Iterable[str] | str | None = None,
+    measures: Wanted | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     calibration: Any = None,
     schema: Any = None,
     seed: int = 0,
     policy: Any = None,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
 ) -> Assessment:
     """Say how faithful a synthetic table is and what it discloses.
 
@@ -57,7 +59,7 @@ def assess(
         The generator: what can be measured over refits is (``utility.regression``: ten splits).
     by : name of a column, or several, optional
         Measure also the rows of each of their levels by themselves, as parts of the findings.
-    measures : name or names, prefixes or "all", optional
+    measures : names, prefixes, "all" or functions with a card, optional
         By default all that need no more than the roles given: without keys, none that needs keys.
     options : mapping, optional
         Options by name of the measure: ``{"fidelity.hellinger": {"bins": 20}}``.
@@ -69,8 +71,13 @@ def assess(
         Every measure draws from its own stream, derived from the seed and its name.
     policy : path or Policy, optional
         Rules: what they name is measured too, and ``verdicts`` says what became of each.
-    progress : callable, optional
-        Called with (label, done, total).
+    progress : True or callable, optional
+        True shows a bar; a function is called with (label, done, total).
+
+    Warns
+    -----
+    LeftOutWarning
+        Columns were taken for identifiers or free text; ``result.notes`` says which, and why.
 
     Examples
     --------
@@ -89,12 +96,16 @@ def assess(
         fit=fit,
         by=by,
         measures=measures,
+        functions=True,
         options=options,
         calibration=calibration,
         seed=seed,
         policy=policy,
     )
-    return answer(request, train, synthetic, holdout, schema=schema, progress=progress)
+    real = Table.of(train, schema, name="training table")
+    warn_left_out(real, train, schema)
+    result = answer(request, real, synthetic, holdout, progress=reporter(progress))
+    return result.with_frames_like(train)
 
 
 def answer(
@@ -136,17 +147,13 @@ def answer(
     told["notes"] += filter(None, [several_tests(findings)])
     if request.calibration is not None:
         findings, told["calibration"] = with_calibration(findings, request.calibration, comparison)
+    if others := origins(request.measures):
+        told["extensions"] = others
     if levels:
         told["by"] = [split.by for split in levels]
         told["notes"] += [note for split in levels for note in split.notes]
-    result = Assessment(tuple(findings), told, key=key)
-    return result if request.policy is None else judged(result, request.policy)
-
-
-def judged(result: Assessment, policy: Policy) -> Assessment:
-    """Add what the rules of a policy decide."""
-    verdicts = policy.judge((finding.to_dict() for finding in result), result.provenance)
-    return dataclasses.replace(result, verdicts=tuple(v.to_dict() for v in verdicts))
+    result = Assessment(tuple(findings), told, key=key, own_cards=request.own_cards)
+    return result if request.policy is None else request.policy.apply(result)
 
 
 def markers_of(synthetic: Any) -> tuple[list[Marker | None], list[str]]:

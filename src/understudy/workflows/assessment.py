@@ -1,5 +1,6 @@
 """Assessment: what was found, as version 1 of the JSON contract."""
 
+import dataclasses
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,40 +10,96 @@ from typing import Any
 import polars as pl
 
 from understudy.attacks import ATTACKS
-from understudy.data.schema import near
-from understudy.data.tables import write_text
+from understudy.data.schema import few, near
+from understudy.data.tables import FrameKind, in_kind, kind_of_frame, write_text
 from understudy.documents import check_form
-from understudy.errors import DataError, OptionError
-from understudy.judging.findings import Finding
+from understudy.errors import DataError, NameNotFoundError, OptionError
+from understudy.judging.findings import Card, Finding, ends_of, plain
 from understudy.measures import MEASURES
 
 CONTRACT = 1
+STATUSES = {"failed": "failed", "not_applicable": "not applicable"}
+COLUMNS = {
+    "measure": pl.String,
+    "status": pl.String,
+    **dict.fromkeys(("value", "low", "high", "level", "reference"), pl.Float64),
+    "better": pl.String,
+    "unit": pl.String,
+    "p_value": pl.Float64,
+    "flagged": pl.Boolean,
+    "note": pl.String,
+}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Assessment:
     """Findings and where they come from. Everything shown is rendered from ``to_dict()``.
 
     ``key`` opens the keyed hashes in the provenance; it is never part of what is shared.
+    ``own_cards`` are those of measures that were given as functions, and ``frame_kind`` is the
+    library of the frame that the caller gave.
     """
 
     findings: tuple[Finding, ...]
     provenance: Mapping[str, Any]
     verdicts: tuple[Mapping[str, Any], ...] = ()
     key: bytes = field(default=b"", repr=False, compare=False)
+    own_cards: tuple[Card, ...] = field(default=(), repr=False, compare=False)
+    frame_kind: FrameKind = field(default="polars", repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        count = {status: sum(f.status == status for f in self) for status in STATUSES}
+        others = [f"{many} {STATUSES[status]}" for status, many in count.items() if many]
+        flagged = [finding.measure for finding in self if finding.flagged]
+        lines = [f"{len(self)} findings" + (f" ({', '.join(others)})" if others else "")]
+        lines += [f"flagged: {few(flagged) or 'none'}"]
+        if self.verdicts:
+            lines.append(f"verdicts: {few([str(v.get('outcome')) for v in self.verdicts])}")
+        return f"Assessment({'; '.join(lines)})"
 
     def __getitem__(self, measure: str) -> Finding:
         for finding in self.findings:
             if finding.measure == measure:
                 return finding
         measures = [f.measure for f in self.findings]
-        raise OptionError(f"'{measure}' was not assessed", hint=near(measure, measures))
+        raise NameNotFoundError(f"'{measure}' was not assessed", hint=near(measure, measures))
+
+    def __contains__(self, measure: object) -> bool:
+        return any(measure in (finding.measure, finding) for finding in self.findings)
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
 
     def __len__(self) -> int:
         return len(self.findings)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known about the tables: columns left out, values that could not be read."""
+        return (
+            *(
+                f"left out: '{entry['column']}' ({entry['kind']}: {entry['why']})"
+                for entry in self.provenance.get("left_out") or ()
+            ),
+            *(self.provenance.get("notes") or ()),
+        )
+
+    def with_frames_like(self, data: Any) -> "Assessment":
+        """Give the same assessment, whose ``to_frame`` gives the kind of frame that data is."""
+        kind = kind_of_frame(data)
+        findings = tuple(dataclasses.replace(one, frame_kind=kind) for one in self.findings)
+        return dataclasses.replace(self, findings=findings, frame_kind=kind)
+
+    def to_frame(self) -> Any:
+        """Give the findings as a frame of the kind that the training table was: one row each."""
+        rows = [
+            {
+                **{name: plain(getattr(finding, name, None)) for name in COLUMNS},
+                **ends_of(finding.interval),
+            }
+            for finding in self.findings
+        ]
+        return in_kind(pl.DataFrame(rows, schema=COLUMNS), self.frame_kind)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the assessment as in version 1 of the JSON contract."""
@@ -89,7 +146,9 @@ class Assessment:
 
         register = self.register().to_dicts() if steward else None
         about = html.ATTACK if "generator" in self.provenance else html.ASSESSMENT
-        text = html.render(self.to_dict(), cards(), title=title, about=about, register=register)
+        text = html.render(
+            self.to_dict(), self._cards(), title=title, about=about, register=register
+        )
         if path is not None:
             write_text(text, Path(path), for_owner=steward)
         return text
@@ -104,9 +163,12 @@ class Assessment:
         return listed.with_columns(pl.col("^(training|synthetic)_row$") + 1)
 
     def _repr_html_(self) -> str:
-        from understudy.report import notebook
+        from understudy.report import html
 
-        return notebook.render(self.to_dict(), cards())
+        return html.fragment(self.to_dict(), self._cards())
+
+    def _cards(self) -> dict[str, dict[str, Any]]:
+        return {**cards(), **{card.name: card.to_dict() for card in self.own_cards}}
 
 
 def cards() -> dict[str, dict[str, Any]]:

@@ -12,14 +12,15 @@ from understudy.data.memory import MemorySource
 from understudy.data.schema import near
 from understudy.data.tables import Table
 from understudy.errors import OptionError
+from understudy.jobs.progress import Progress, reporter, shows_progress, silent
 from understudy.jobs.runner import MOST_SECONDS
-from understudy.judging.comparison import Progress, silent
 from understudy.options import check
 from understudy.synthesizers.generators import generator as as_generator
 from understudy.workflows.assessment import Assessment
-from understudy.workflows.provenance import versions
+from understudy.workflows.provenance import versions, warn_left_out
 
 
+@shows_progress
 def attack(
     game: str,
     train: Any,
@@ -35,7 +36,7 @@ def attack(
     journal: str | Path | None = None,
     version: str = "",
     options: Mapping[str, Any] | None = None,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
     tell: Callable[[str], None] = unheard,
 ) -> Assessment:
     """Say what could be learnt from a generator by someone who can run it.
@@ -63,6 +64,8 @@ def attack(
         whenever the generator changes. Needed where these cannot be told: an open file, a database.
     options : mapping, optional
         Options of the attack: ``{"record": 17}``.
+    progress : True or callable, optional
+        True shows a bar; a function is called with (label, done, total).
     tell : callable, optional
         Is given the generator's own words about every refit that failed. They may quote a person's
         values: the finding, which may be shared, says only of what kind the error was.
@@ -80,6 +83,7 @@ def attack(
     check(name, ATTACKS[name], options or {})
     given = () if release is None else release
     real = Table.of(train, schema, name="training table").with_rows()
+    warn_left_out(real, train, schema)
     released = tuple(
         Table.of(table, real.schema, name="release").with_rows()
         for table in (given if isinstance(given, list | tuple) else [given])
@@ -97,7 +101,7 @@ def attack(
         workers=workers,
         limit=limit,
         journal=None if journal is None else Path(journal),
-        progress=progress,
+        progress=reporter(progress),
         tell=tell,
     )
     start = time.perf_counter()
@@ -115,7 +119,7 @@ def attack(
         "warnings": [],
         "notes": [],
     }
-    return Assessment((found,), told, key=key)
+    return Assessment((found,), told, key=key).with_frames_like(train)
 
 
 def _told(generator: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from understudy.data.schema import few
 from understudy.data.tables import write_text
 from understudy.documents import check_form, read_json
 from understudy.errors import DataError, OptionError
@@ -47,12 +48,16 @@ FOUND: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Calibration:
     """Measures by name, and where the figures come from; everything shown is from ``to_dict()``."""
 
     measures: Mapping[str, Mapping[str, Any]]
     provenance: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        blind = [name for name, found in self.measures.items() if found.get("blind")]
+        return f"Calibration({len(self.measures)} measures; blind here: {few(blind) or 'none'})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, without rows and without paths."""

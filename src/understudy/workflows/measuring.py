@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from understudy.data.schema import near
-from understudy.errors import OptionError, UnderstudyError, interruption
+from understudy.errors import DataError, OptionError, UnderstudyError, interruption
 from understudy.jobs.workers import one_thread
 from understudy.judging.comparison import Comparison
-from understudy.judging.findings import Finding, Part, average
-from understudy.measures import MEASURES, Measure
+from understudy.judging.findings import Card, Finding, Part, average
+from understudy.measures import Measure
 from understudy.measures.exchangeability import exchangeability
 
 SMALLEST = 100
@@ -54,8 +54,10 @@ def run_measure(measure: Measure, comparison: Comparison) -> Finding:
     try:
         with one_thread():
             if card.together:
-                return measure(comparison, **options)
-            return average([measure(comparison.replicate(i), **options) for i in replicates])
+                return _insist(card, measure(comparison, **options))
+            return average(
+                [_insist(card, measure(comparison.replicate(i), **options)) for i in replicates]
+            )
     except OptionError:
         raise
     except UnderstudyError as error:
@@ -65,6 +67,15 @@ def run_measure(measure: Measure, comparison: Comparison) -> Finding:
             raise stop from None
         # another library's message may quote a person's value, and findings are shared
         return card.failed(f"{type(error).__name__}: {VALUES.sub('…', str(error))}")
+
+
+def _insist(card: Card, found: Any) -> Finding:
+    """Refuse what is no finding of this measure: a function may give anything."""
+    if not isinstance(found, Finding):
+        raise DataError(f"it gave an object of type {type(found).__name__}, not a Finding")
+    if found.measure != card.name:
+        raise DataError(f"its finding calls it '{found.measure}', its card '{card.name}'")
+    return found
 
 
 @dataclass(frozen=True)
@@ -130,22 +141,26 @@ def check_holdout(comparison: Comparison) -> tuple[bool, dict[str, Any], dict[st
 
 
 def measure_all(
-    comparison: Comparison, chosen: Sequence[str], *, fresh: bool, levels: Sequence[Levels] = ()
+    comparison: Comparison,
+    chosen: Mapping[str, Measure],
+    *,
+    fresh: bool,
+    levels: Sequence[Levels] = (),
 ) -> tuple[list[Finding], dict[str, float]]:
     """Run measures on all rows, and on each of the levels; give the findings and the seconds."""
     findings, seconds = [], {}
     alone = comparison if fresh else dataclasses.replace(comparison, holdout=None)
-    for number, name in enumerate(chosen):
+    for number, (name, measure) in enumerate(chosen.items()):
         comparison.progress(name, number, len(chosen))
         start = time.perf_counter()
-        card = MEASURES[name].card
+        card = measure.card
         if not fresh and "holdout" in card.needs:
             findings.append(card.not_applicable(NOT_FRESH))
         else:
             # who stands in training is no control for what training discloses
-            found = run_measure(MEASURES[name], alone if card.family == "privacy" else comparison)
+            found = run_measure(measure, alone if card.family == "privacy" else comparison)
             for split in levels:
-                found = run_by_level(MEASURES[name], found, split)
+                found = run_by_level(measure, found, split)
             findings.append(found)
         seconds[name] = round(time.perf_counter() - start, 3)
     return findings, seconds

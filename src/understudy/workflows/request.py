@@ -13,7 +13,8 @@ from typing import Any
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.errors import OptionError, near
-from understudy.measures import MEASURES, choose
+from understudy.judging.findings import Card
+from understudy.measures import MEASURES, Measure, Wanted, choose
 from understudy.measures.utility.estimates import as_formulas, check_formulas
 from understudy.options import check_each, check_number
 from understudy.synthesizers import synthesizer
@@ -36,7 +37,7 @@ class Request:
     aligned: bool = False
     fit: Any = None
     by: tuple[str, ...] = ()
-    measures: tuple[str, ...] = ()
+    measures: Mapping[str, Measure] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     seed: int = 0
     policy: policies.Policy | None = None
@@ -53,7 +54,8 @@ class Request:
         aligned: bool = False,
         fit: Any = None,
         by: Sequence[str] | str | None = None,
-        measures: Iterable[str] | str | None = None,
+        measures: Wanted | None = None,
+        functions: bool = False,
         always: Iterable[str] = (),
         options: Mapping[str, Mapping[str, Any]] | None = None,
         seed: int = 0,
@@ -63,17 +65,19 @@ class Request:
         """Check what is asked for, and choose the measures.
 
         Measured is what is wanted, or what needs no more than is given; and, whatever is wanted,
-        ``always`` and what the policy names, in the levels that it names.
+        ``always`` and what the policy names, in the levels that it names. Measures may be
+        ``functions`` where nothing is written down to be done again.
         """
         formulas = as_formulas(formula)
         given = {"keys": keys, "sensitive": sensitive, "target": target, "formula": formulas}
-        chosen = {*choose(measures, given=[role for role, names in given.items() if names])}
-        check_each(options or {}, MEASURES, "measure")
+        roles = [role for role, names in given.items() if names]
+        chosen = choose(measures, given=roles, functions=functions)
+        check_each(options or {}, {**MEASURES, **chosen}, "measure")
         check_number("seed", seed, 0, whole=True)
         if isinstance(policy, str | Path):
             policy = policies.read(Path(policy), MEASURES)
         named, levels = ((), ()) if policy is None else (policy.measures, policy.levels)
-        chosen |= {*always, *named}
+        chosen |= {name: MEASURES[name] for name in (*always, *named)}
         return cls(
             as_names(keys),
             as_names(sensitive),
@@ -82,7 +86,7 @@ class Request:
             aligned,
             fit,
             by=tuple(dict.fromkeys([*as_names(by or ()), *levels])),
-            measures=tuple(name for name in MEASURES if name in chosen),
+            measures={n: chosen[n] for n in dict.fromkeys([*MEASURES, *chosen]) if n in chosen},
             options=options or {},
             seed=seed,
             policy=policy,
@@ -95,6 +99,7 @@ class Request:
         What is seldom asked for is left out where it was not, as in plans of earlier versions.
         """
         asked = {n: getattr(self, n) for n in ASKED if n not in SELDOM or getattr(self, n)}
+        asked["measures"] = tuple(self.measures)
         return {n: list(value) if isinstance(value, tuple) else value for n, value in asked.items()}
 
     @classmethod
@@ -119,6 +124,11 @@ class Request:
         check_formulas(self.formula, train.schema.modelled)
         keys, sensitive, said = resolve(train, self.keys, self.sensitive)
         return dataclasses.replace(self, keys=keys, sensitive=sensitive), said
+
+    @property
+    def own_cards(self) -> tuple[Card, ...]:
+        """The cards of measures that were given as functions."""
+        return tuple(m.card for name, m in self.measures.items() if name not in MEASURES)
 
     @property
     def of_comparison(self) -> dict[str, Any]:

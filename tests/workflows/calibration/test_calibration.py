@@ -12,7 +12,8 @@ from understudy.data.schema import Column, Schema
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.workers import TimeLimits
-from understudy.report.noticing import beside, smallest
+from understudy.report import words
+from understudy.report.words import smallest_leak
 from understudy.workflows import calibrate as home
 from understudy.workflows.calibrate import calibrate
 from understudy.workflows.calibrate.planting import Bench, Cell, Ground, noisy, plant
@@ -211,8 +212,8 @@ def test_blind_is_only_what_enough_runs_show(tried, noticed, blind):
     assert found["blind"] is blind
     assert leak["censored"] == "above"
     assert leak["missed"] is bool(blind)
-    assert smallest(leak).startswith("not within 10 %" if blind else "not known (")
-    said = beside({"calibration": {**found, "smallest": leak, "kinds": {}}})
+    assert smallest_leak(leak).startswith("not within 10 %" if blind else "not known (")
+    said = words.noticed({"calibration": {**found, "smallest": leak, "kinds": {}}})
     if blind is None:
         assert said == (
             f"What it would notice is not known: it noticed its positive control in {noticed} of "
@@ -231,12 +232,12 @@ def test_what_is_said_beside_a_finding():
         "outliers": {**above, "missed": False, "planted": [0.0033, 0.1]},
         "unique": {**above, "missed": True},
     }
-    assert beside({"calibration": {"blind": False, "smallest": leak, "kinds": kinds}}) == (
+    assert words.noticed({"calibration": {"blind": False, "smallest": leak, "kinds": kinds}}) == (
         "On data like this it notices leaks from 2.0 % of rows on (< 0.33–4.0 %). It does not "
         "notice within 10 %: copies with numbers ± 1 %, one unique row."
     )
     below = {"value": None, "interval": [None, None], "censored": "below", "bound": 0.1}
-    assert beside({"calibration": {"blind": False, "smallest": below}}) == (
+    assert words.noticed({"calibration": {"blind": False, "smallest": below}}) == (
         "On data like this it notices leaks of 10 % of rows, as far as few runs can tell; smaller "
         "ones were not tried."
     )

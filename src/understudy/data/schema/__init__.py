@@ -1,6 +1,6 @@
 """What a table is made of: columns, kinds, and where each fact comes from."""
 
-from understudy.data.schema.columns import Column, Kind, Schema, Stored
+from understudy.data.schema.columns import Column, Kind, Schema, Stored, few, shortened
 from understudy.data.schema.inference import infer, learn_again
 from understudy.data.schema.toml import dumps, loads, read
 from understudy.data.schema.values import (
@@ -21,6 +21,7 @@ __all__ = [
     "Values",
     "beyond_years",
     "dumps",
+    "few",
     "infer",
     "labels",
     "learn_again",
@@ -30,4 +31,5 @@ __all__ = [
     "read_values",
     "same_level",
     "same_number",
+    "shortened",
 ]

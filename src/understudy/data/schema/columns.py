@@ -1,7 +1,7 @@
 """Column and Schema: what a table is made of, and where each fact about it comes from."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -20,7 +20,7 @@ YEARS = (-62_135_596_800e6, 253_402_300_799_999_968.0)  # first and last float o
 MICROSECONDS: dict[Unit, float] = {"day": 86_400e6, "minute": 60e6, "second": 1e6, "microsecond": 1}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Column:
     """One column: its kind, and the facts that coding and decoding need.
 
@@ -112,6 +112,11 @@ class Column:
                 hint=f"use {', '.join(FACTS)}",
             )
 
+    def __repr__(self) -> str:
+        facts = [self.kind, f"{len(self.levels)} levels" if self.levels else ""]
+        facts += ["{:.6g} to {:.6g}".format(*self.bounds) if self.bounds else ""]
+        return f"Column('{shortened(self.name)}', {', '.join(filter(None, facts))})"
+
     @property
     def is_numeric(self) -> bool:
         """Whether values lie on a line: numbers and dates."""
@@ -136,7 +141,7 @@ class Column:
         return "data" if fact in self.inferred else "declared"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema:
     """The columns of a table, in order, and how they depend on each other.
 
@@ -170,6 +175,11 @@ class Schema:
                     f"schema: the column '{column.name}' stands twice", hint="rename one of them"
                 )
             seen.add(column.name)
+
+    def __repr__(self) -> str:
+        said = [f"{len(self)} columns", few(f"{shortened(c.name)} {c.kind}" for c in self)]
+        said += [f"{len(self.constraints)} constraints" if self.constraints else ""]
+        return f"Schema({'; '.join(filter(None, said))})"
 
     def __iter__(self) -> Iterator[Column]:
         return iter(self.columns)
@@ -214,3 +224,20 @@ class Schema:
         )
         columns = tuple(changed if c.name == name else c for c in self.columns)
         return dataclasses.replace(self, columns=columns)
+
+
+def few(names: Iterable[str], most: int = 6) -> str:
+    """Name the first few of many.
+
+    Examples
+    --------
+    >>> few(["a", "b", "c"], 2)
+    'a, b … (3)'
+    """
+    listed = [shortened(name, 30) for name in names]
+    return ", ".join(listed[:most]) + (f" … ({len(listed)})" if len(listed) > most else "")
+
+
+def shortened(text: str, most: int = 100) -> str:
+    """Cut a text that is too long for a line."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"

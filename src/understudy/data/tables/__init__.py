@@ -2,7 +2,15 @@
 
 from understudy.data.tables.conditions import Condition
 from understudy.data.tables.files import FORMATS, format_of, read_file
-from understudy.data.tables.frames import Taken, free_name, take_in, typed_by_rows
+from understudy.data.tables.frames import (
+    FrameKind,
+    Taken,
+    free_name,
+    in_kind,
+    kind_of_frame,
+    take_in,
+    typed_by_rows,
+)
 from understudy.data.tables.markers import (
     Marker,
     RowDigest,
@@ -21,13 +29,14 @@ from understudy.data.tables.output import (
     write_text,
 )
 from understudy.data.tables.splitting import holdout_rows, split
-from understudy.data.tables.table import Table, names_of
+from understudy.data.tables.table import Table, names_of, schema_of
 from understudy.jobs.locks import OWNER
 
 __all__ = [
     "FORMATS",
     "OWNER",
     "Condition",
+    "FrameKind",
     "Marker",
     "RowDigest",
     "Table",
@@ -39,9 +48,12 @@ __all__ = [
     "format_of",
     "free_name",
     "holdout_rows",
+    "in_kind",
+    "kind_of_frame",
     "names_of",
     "read_file",
     "read_marker",
+    "schema_of",
     "sidecar",
     "split",
     "take_in",

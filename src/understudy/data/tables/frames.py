@@ -10,7 +10,7 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -24,6 +24,7 @@ from understudy.errors import DataError
 from understudy.optional import need
 
 GiveBack = Callable[[pl.DataFrame], Any]
+FrameKind = Literal["polars", "pandas", "pyarrow"]
 
 
 def as_it_is(frame: pl.DataFrame) -> pl.DataFrame:
@@ -89,6 +90,23 @@ def _take_frame(data: Any, name: str) -> Taken:
         f"{name}: an object of type {type(data).__name__} is not a table",
         hint="give a path, a pandas or polars DataFrame, or a pyarrow Table",
     )
+
+
+def kind_of_frame(data: Any) -> FrameKind:
+    """Name the library of a frame; of a path or anything else, polars."""
+    native = nw.to_native(data, pass_through=True)
+    if nw.dependencies.is_pandas_dataframe(native):
+        return "pandas"
+    return "pyarrow" if nw.dependencies.is_pyarrow_table(native) else "polars"
+
+
+def in_kind(frame: pl.DataFrame, kind: FrameKind) -> Any:
+    """Give a frame of our own making in the caller's kind."""
+    if kind == "pandas":
+        pandas = need("pandas", extra="pandas")
+        made = {series.name: series.to_numpy() for series in frame}
+        return pandas.DataFrame(made, index=pandas.RangeIndex(frame.height), columns=frame.columns)
+    return frame.to_arrow() if kind == "pyarrow" else frame
 
 
 def typed_by_rows(data: Any, names: Collection[str]) -> str:

@@ -14,6 +14,7 @@ from understudy.data.cache import Cache
 from understudy.data.schema import (
     Schema,
     Values,
+    few,
     infer,
     labels,
     near,
@@ -27,7 +28,7 @@ from understudy.errors import DataError
 CASTS = {"integer": pl.Int64, "float": pl.Float64}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """A frame, what its columns are, what to call it, and how to give its kind back.
 
@@ -78,6 +79,9 @@ class Table:
                 hint="declare the kind of a column in a schema file (understudy schema FILE)",
             )
 
+    def __repr__(self) -> str:
+        return f"Table({self.name}: {self.height:,} rows; {few(self.schema.names)})"
+
     @property
     def height(self) -> int:
         """The number of rows."""
@@ -126,6 +130,21 @@ class Table:
         if not self.height:
             raise DataError(f"{self.name}: the table has no rows", hint="give a table with rows")
         return self
+
+
+def schema_of(data: Any) -> Schema:
+    """Say what the columns of a path or a frame are, and why; a schema file (TOML) is read.
+
+    Examples
+    --------
+    >>> schema_of(pl.DataFrame({"sex": ["f", "m", "f"], "age": [31, 44, 19]}))["sex"].kind
+    'category'
+    """
+    if isinstance(data, Table):
+        return data.schema
+    if isinstance(data, str | Path) and Path(data).suffix == ".toml":
+        return read(Path(data))
+    return infer(take_in(data).frame)
 
 
 def _fits(taken: Taken, schema: Schema) -> None:

@@ -20,8 +20,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.jobs.progress import Progress, silent
 from understudy.jobs.workers import one_thread
-from understudy.judging.comparison import Progress, silent
 from understudy.measures.privacy.coding import Known
 from understudy.measures.privacy.guesses import SensitiveColumn
 from understudy.measures.privacy.radius import radius_guess

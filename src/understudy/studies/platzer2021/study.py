@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from understudy.data.datasets import FOLDER, cache_folder
 from understudy.data.schema import near
 from understudy.errors import DataError
-from understudy.judging.comparison import Progress, silent
+from understudy.jobs.progress import Progress, silent
 from understudy.kernels.marginals import Layout, count_tables, table_distances
 from understudy.kernels.neighbors import hamming_neighbors
 from understudy.studies import published as shared

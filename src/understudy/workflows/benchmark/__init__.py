@@ -15,19 +15,21 @@ from typing import Annotated, Any
 import polars as pl
 
 from understudy._version import __version__
-from understudy.data.schema import dumps, near
+from understudy.data.schema import dumps, few, near
 from understudy.data.tables import Table, split, write_text
 from understudy.documents import check_form, read_json, read_text
 from understudy.errors import DataError, OptionError
 from understudy.jobs.fingerprint import fingerprint
 from understudy.jobs.locks import locked
+from understudy.jobs.progress import Progress, reporter, shows_progress, silent
 from understudy.jobs.runner import run
-from understudy.judging.comparison import Progress, silent, stream
+from understudy.judging.comparison import stream
 from understudy.measures import MEASURES
 from understudy.options import MOST_REPLICATES, MOST_ROWS, Between, check, check_each, check_plain
 from understudy.synthesizers import SYNTHESIZERS, synthesizer
 from understudy.synthesizers.generators import method_identity
 from understudy.workflows.benchmark.cell import CellJob, CellTask
+from understudy.workflows.provenance import warn_left_out
 
 __all__ = ["MEASURED", "Benchmark", "benchmark"]
 
@@ -51,12 +53,16 @@ COSTS = ("cpu_seconds", "wall_seconds", "peak_mib")
 Cell = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Benchmark:
     """Cells (one method on one split each) and where they come from."""
 
     cells: tuple[Cell, ...]
     provenance: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        failed = sum(cell["status"] != "ok" for cell in self.cells)
+        return f"Benchmark({len(self.cells)} cells, {failed} failed; methods: {few(self.methods)})"
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -247,6 +253,7 @@ class _Plan:
         return pair if number % 2 else (pair[1], pair[0])
 
 
+@shows_progress
 def benchmark(
     train: Any,
     *,
@@ -259,7 +266,7 @@ def benchmark(
     schema: Any = None,
     out: str | Path | None = None,
     seed: int = 0,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
 ) -> Benchmark:
     """Try methods on splits of real data, each in a process of its own.
 
@@ -281,8 +288,8 @@ def benchmark(
         Finished cells are kept there and not done again by a later run on the same data with
         the same options, seed and version. It holds figures, no rows.
     seed : int
-    progress : callable, optional
-        Called with (label, done, total).
+    progress : True or callable, optional
+        True shows a bar; a function is called with (label, done, total).
 
     Returns
     -------
@@ -290,7 +297,9 @@ def benchmark(
         A method that fails is in it, with its reason.
     """
     names = _checked(methods, options or {}, splits, rows)
+    progress = reporter(progress)
     real = Table.of(train, schema, name="training table").with_rows()
+    warn_left_out(real, train, schema)
     control = None
     if holdout is not None:
         control = Table.of(holdout, real.schema, name="holdout").with_rows()

@@ -16,8 +16,9 @@ from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.fingerprint import fingerprint
 from understudy.jobs.journal import Journal, opened
+from understudy.jobs.progress import Progress, reporter, shows_progress, silent
 from understudy.jobs.runner import run
-from understudy.judging.comparison import Comparison, Progress, silent, stream
+from understudy.judging.comparison import Comparison, stream
 from understudy.measures import MEASURES, choose
 from understudy.options import (
     MOST_ROWS,
@@ -34,7 +35,7 @@ from understudy.workflows.advise import AUTO, advise, as_names, resolve
 from understudy.workflows.calibrate.planting import KINDS, Bench, Ground
 from understudy.workflows.calibrate.schedule import Schedule, seen_entry, summary
 from understudy.workflows.calibrated import Calibration
-from understudy.workflows.provenance import versions
+from understudy.workflows.provenance import versions, warn_left_out
 
 __all__ = ["KINDS", "Calibration", "calibrate"]
 
@@ -49,6 +50,7 @@ UNALIGNED = (
 )
 
 
+@shows_progress
 def calibrate(
     real: Any,
     *,
@@ -63,7 +65,7 @@ def calibrate(
     schema: Any = None,
     seed: int = 0,
     journal: str | Path | None = None,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
 ) -> Calibration:
     """Say of each privacy measure how small a leak it would notice on data like this.
 
@@ -95,8 +97,8 @@ def calibrate(
     journal : path, optional
         A file to go on from when the calibration was stopped. It is for its owner alone.
         The budget is that of all goes together.
-    progress : callable, optional
-        Called with (label, done, total).
+    progress : True or callable, optional
+        True shows a bar; a function is called with (label, done, total).
 
     Returns
     -------
@@ -105,12 +107,14 @@ def calibrate(
     """
     began = time.monotonic()
     check("", calibrate, {"budget": budget, "rows": rows, "workers": workers})
-    chosen = choose(measures)
+    chosen = list(choose(measures))
     for name in chosen:
         if not name.startswith("privacy."):
             raise OptionError(f"{name} is no privacy measure", hint="leaks are planted for those")
     given, made_by = _sorted_out(options or {}, method)
+    progress = reporter(progress)
     table = Table.of(real, schema, name="real table").with_rows()
+    warn_left_out(table, real, schema)
     known, learnt, notes = _roles(table, keys, sensitive)
     frame, few = _capped(table, rows, seed)
     notes += few

@@ -8,7 +8,7 @@ the curve from copying to noise that a method should stay below.
 
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -16,9 +16,10 @@ import polars as pl
 from understudy.data.source import source_of
 from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.judging.comparison import Comparison, Made, Progress, silent
+from understudy.jobs.progress import Progress, reporter, shows_progress, silent
+from understudy.judging.comparison import Comparison, Made
 from understudy.judging.findings import Finding, TableOfNumbers, plain
-from understudy.measures import MEASURES
+from understudy.measures import MEASURES, Wanted
 from understudy.synthesizers import synthesizer
 from understudy.workflows.assess import as_marked, how_made, markers_of
 from understudy.workflows.assessment import Assessment
@@ -34,7 +35,7 @@ from understudy.workflows.compare.differences import (
 from understudy.workflows.compare.judgement import Judgement, judge
 from understudy.workflows.compare.result import Candidates
 from understudy.workflows.measuring import check_holdout, measure_all, run_measure, subgroups
-from understudy.workflows.provenance import provenance
+from understudy.workflows.provenance import provenance, warn_left_out
 from understudy.workflows.request import Request
 
 __all__ = ["Candidates", "Contest", "Difference", "Judgement", "compare"]
@@ -53,6 +54,7 @@ NO_PLANE = (
 )
 
 
+@shows_progress
 def compare(
     train: Any,
     candidates: Mapping[str, Any],
@@ -64,13 +66,13 @@ def compare(
     formula: Sequence[str] | str = (),
     aligned: bool = False,
     by: str | Sequence[str] | None = None,
-    measures: Iterable[str] | str | None = None,
+    measures: Wanted | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     calibration: Any = None,
     schema: Any = None,
     curve: bool = True,
     seed: int = 0,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
 ) -> Candidates:
     """Compare several synthetic tables made from one training table.
 
@@ -108,12 +110,15 @@ def compare(
         aligned=aligned,
         by=by,
         measures=measures,
+        functions=True,
         always=DECIDING,
         options=options,
         calibration=calibration,
         seed=seed,
     )
+    progress = reporter(progress)
     real = Table.of(train, schema, name="training table").with_rows()
+    warn_left_out(real, train, schema)
     control = None
     if holdout is not None:
         control = Table.of(holdout, real.schema, name="holdout").with_rows()
@@ -133,7 +138,7 @@ def compare(
         comparison, said = as_marked(
             compared.with_release(table, step, made=how_made(markers)), markers
         )
-        result = _assessed(comparison, request, fresh, said)
+        result = _assessed(comparison, request, fresh, said).with_frames_like(train)
         assessments[name] = dataclasses.replace(result, provenance={**result.provenance, **checked})
         codes = comparison.codes("synthetic", comparison.codec(bins=5, levels=5))
         order[name] = spaced(codes)
@@ -203,7 +208,7 @@ def _assessed(
     if levels:
         told["by"] = list(request.by)
     told["notes"] = [*said, *told["notes"], *(note for split in levels for note in split.notes)]
-    return Assessment(tuple(findings), told)
+    return Assessment(tuple(findings), told, own_cards=request.own_cards)
 
 
 def _numbered(progress: Progress, which: str) -> Progress:

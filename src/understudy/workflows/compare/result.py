@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from understudy.data.schema import near
+from understudy.data.schema import few, near
 from understudy.data.tables import write_text
-from understudy.errors import OptionError
+from understudy.errors import NameNotFoundError
 from understudy.judging.findings import Finding
 from understudy.workflows.assessment import Assessment, cards
 from understudy.workflows.compare.differences import DECIDING, Difference
@@ -19,7 +19,7 @@ VERSION = 1
 SHOWN = ("status", "value", "interval", "reference", "p_value", "flagged", "note")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Candidates:
     """Candidates side by side. Everything shown is rendered from ``to_dict()``.
 
@@ -32,9 +32,13 @@ class Candidates:
     plane: Mapping[str, Any] | None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        said = f"{len(self)} candidates: {few(self)}; not dominated: {few(self.pareto) or 'none'}"
+        return f"Candidates({said})"
+
     def __getitem__(self, candidate: str) -> Assessment:
         if candidate not in self.assessments:
-            raise OptionError(
+            raise NameNotFoundError(
                 f"there is no candidate '{candidate}'", hint=near(candidate, self.assessments)
             )
         return self.assessments[candidate]
@@ -109,10 +113,14 @@ class Candidates:
         """Give the page as one HTML file, and write it to a file if a path is given."""
         from understudy.report import compare
 
-        text = compare.render(self.to_dict(), cards(), title=title)
+        text = compare.render(self.to_dict(), self._cards(), title=title)
         if path is not None:
             write_text(text, Path(path))
         return text
+
+    def _cards(self) -> dict[str, dict[str, Any]]:
+        own = (card for assessment in self.assessments.values() for card in assessment.own_cards)
+        return {**cards(), **{card.name: card.to_dict() for card in own}}
 
     def _repr_html_(self) -> str:
         from understudy.report import compare

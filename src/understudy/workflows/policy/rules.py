@@ -4,10 +4,12 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 from xml.etree import ElementTree
 
 from understudy.options import is_finite
+from understudy.workflows.assessment import Assessment
 from understudy.workflows.policy.next_steps import Missed, next_steps
 
 Outcome = Literal["PASS", "FAIL", "INCONCLUSIVE"]
@@ -189,6 +191,27 @@ class Policy:
     def levels(self) -> tuple[str, ...]:
         """The columns whose levels it names."""
         return tuple(rule.by for rule in self.rules if rule.by)
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Policy":
+        """Read a policy file (TOML); ``understudy policy init`` writes one to start from."""
+        from understudy.measures import MEASURES
+        from understudy.workflows.policy.reading import read
+
+        return read(Path(path), MEASURES)
+
+    @classmethod
+    def loads(cls, text: str, *, name: str = "policy") -> "Policy":
+        """Read a policy from its text; the measures that it names must exist."""
+        from understudy.measures import MEASURES
+        from understudy.workflows.policy.reading import loads
+
+        return loads(text, name=name, measures=MEASURES)
+
+    def apply(self, result: Assessment) -> Assessment:
+        """Give the assessment with a verdict for every rule."""
+        verdicts = self.judge((f.to_dict() for f in result), result.provenance)
+        return dataclasses.replace(result, verdicts=tuple(v.to_dict() for v in verdicts))
 
     def judge(
         self, findings: Iterable[Mapping[str, Any]], provenance: Mapping[str, Any] | None = None

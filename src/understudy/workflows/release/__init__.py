@@ -14,7 +14,8 @@ from understudy.data.schema import read as read_schema
 from understudy.data.tables import FORMATS, Taken, check_writable, holdout_rows, take_in
 from understudy.documents import loads_json
 from understudy.errors import OptionError, UnderstudyError
-from understudy.judging.comparison import Progress, compare_tables, silent
+from understudy.jobs.progress import Progress, reporter, shows_progress, silent
+from understudy.judging.comparison import compare_tables
 from understudy.options import MOST_REPLICATES, MOST_ROWS, Above, Between, check
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS, synthesizer
 from understudy.synthesizers.claims import claimed, refuse_typed_by_rows
@@ -52,6 +53,7 @@ class Decision:
         return policies.EXIT[self.outcome]
 
 
+@shows_progress
 def release(
     real: Any,
     policy: str | Path,
@@ -75,7 +77,7 @@ def release(
     steward_out: str | Path | None = None,
     allow_inconclusive: bool = False,
     restart: bool = False,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
     tell: Callable[[str], None] = warn,
 ) -> Decision:
     """Split, synthesize, assess and judge; make the folder to hand over if every rule is kept.
@@ -112,8 +114,8 @@ def release(
         Hand over too where not every rule could be decided; the verdict stays what it is.
     restart : bool
         Give up what an earlier run left unfinished.
-    progress : callable, optional
-        Called with (label, done, total).
+    progress : True or callable, optional
+        True shows a bar; a function is called with (label, done, total).
     tell : callable, optional
         Is given what weakens a claim of epsilon, and what is strange about the tables made; they
         are Python warnings if not given.
@@ -123,7 +125,7 @@ def release(
     Decision
         A run that was stopped goes on where it was when the same is asked for again.
     """
-    out = Path(out)
+    out, progress = Path(out), reporter(progress)
     steward = folders.beside(out, steward_out)
     given = {name: dict(values) for name, values in (options or {}).items()}
     check_method(method, given, rows, replicates)

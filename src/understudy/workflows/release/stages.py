@@ -18,7 +18,7 @@ from understudy.data.tables import (
     write_file,
     write_text,
 )
-from understudy.judging.comparison import Progress, silent
+from understudy.jobs.progress import Progress, silent
 from understudy.measures import MEASURES
 from understudy.synthesizers import SYNTHESIZERS, load, synthesizer
 from understudy.synthesizers.claims import claimed
@@ -26,7 +26,7 @@ from understudy.synthesizers.handover import Release, note_for, readme
 from understudy.synthesizers.synthesizer import Synthesizer, warn
 from understudy.workflows import policy as policies
 from understudy.workflows import verify as receipt
-from understudy.workflows.assess import answer, judged
+from understudy.workflows.assess import answer
 from understudy.workflows.assessment import Assessment
 from understudy.workflows.release import folders, readmes
 from understudy.workflows.release.record import Record
@@ -144,7 +144,7 @@ def judge(work: Work, progress: Progress) -> None:
     train, holdout = work.tables()
     result = answer(work.request, train, work.synthetic, holdout, progress=progress)
     rules = policies.loads(work.plan["policy"], measures=MEASURES)
-    result = judged(_without_places(result, work.folder), rules)
+    result = rules.apply(_without_places(result, work.folder))
     outcome = policies.worst(verdict["outcome"] for verdict in result.verdicts)
     _write_steward(work, result, outcome)
     _write_candidate(work, result, outcome)

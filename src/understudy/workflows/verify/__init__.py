@@ -15,10 +15,10 @@ from understudy.data.memory import MemorySource
 from understudy.data.schema import loads
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.judging.comparison import Progress, silent
+from understudy.jobs.progress import Progress, reporter, shows_progress, silent
 from understudy.measures import MEASURES
 from understudy.workflows import policy as policies
-from understudy.workflows.assess import MARKED, answer, judged
+from understudy.workflows.assess import MARKED, answer
 from understudy.workflows.assessment import Assessment
 from understudy.workflows.verify.differences import Change, of_findings, of_values, of_verdicts
 from understudy.workflows.verify.receipt import (
@@ -40,7 +40,7 @@ CHECKED = ("exchangeability_p_value", "warnings", "notes")
 ASKED = ("keys = auto:", "sensitive = all:", MARKED)  # how arguments were found: now they are given
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verification:
     """What came of repeating an assessment.
 
@@ -60,6 +60,11 @@ class Verification:
     tolerance: float
     largest: float
 
+    def __repr__(self) -> str:
+        parts = ("files", "checks", "findings", "verdicts")
+        others = [f"{len(getattr(self, part))} {part}" for part in parts if getattr(self, part)]
+        return f"Verification({'equal' if self.equal else 'different: ' + ', '.join(others)})"
+
     @property
     def equal(self) -> bool:
         """Whether the tables are those assessed and every number came out again."""
@@ -77,6 +82,7 @@ class Verification:
         }
 
 
+@shows_progress
 def verify(
     path: str | Path,
     *,
@@ -84,7 +90,7 @@ def verify(
     synthetic: Any = None,
     holdout: Any = None,
     tolerance: float | None = None,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
 ) -> Verification:
     """Repeat the assessment of a receipt and say what differs.
 
@@ -97,8 +103,8 @@ def verify(
     tolerance : float, optional
         The relative difference that still counts as equal: none with the same versions on the
         same kind of machine, a millionth otherwise.
-    progress : callable, optional
-        Called with (label, done, total).
+    progress : True or callable, optional
+        True shows a bar; a function is called with (label, done, total).
     """
     if tolerance is not None and not 0 <= tolerance < 1:
         raise OptionError(f"tolerance = {tolerance}", hint="use 0 or a small number, such as 1e-9")
@@ -110,7 +116,7 @@ def verify(
     }
     tables, files, notes = _tables(receipt, places)
     tables["synthetic"] = places["synthetic"]  # as files they say how they were made
-    result = _again(receipt, tables, progress)
+    result = _again(receipt, tables, reporter(progress))
     before = receipt.assessment
     versions = tuple(_versions(receipt, result.provenance))
     if tolerance is None:
@@ -141,7 +147,7 @@ def _again(receipt: Receipt, tables: Mapping[str, list[Any]], progress: Progress
     if receipt.policy is None:
         return result
     rules = policies.loads(receipt.policy, name="the receipt's policy", measures=MEASURES)
-    return judged(result, rules)
+    return rules.apply(result)
 
 
 def _repeated(told: Mapping[str, Any]) -> dict[str, Any]:
