@@ -293,15 +293,6 @@ def test_an_infinite_radius_may_be_written():
     assert radius_attribution(comparison, radius=math.inf, permutations=19) == plain
 
 
-def test_nobody_to_list_is_an_empty_register_of_the_same_kind():
-    from understudy.judging.register import register
-
-    full = register("m", np.array([1]), "a", error=np.zeros(1))
-    empty = register("m", np.array([], np.int64), "a", error=np.zeros(0))
-    assert full.schema == empty.schema
-    assert full.rows() == [("m", 1, "a", None, 0.0)]
-
-
 def test_ten_sets_of_keys_are_ten_looks():
     frame = patients().sample(fraction=1, shuffle=True, seed=1)
     keys = ("age", "sex", "pressure", "s1", "s6")
