@@ -59,9 +59,13 @@ class MemorySource:
 
     def moments(self, name: str) -> Moments | None:
         """Give the moments of a column's numbers; a category has them if its levels are numbers."""
-        every = self.numbers(name)
-        rows = self.table.once(("present", name), lambda: np.flatnonzero(~np.isnan(every)))
-        numbers = every[rows]
+
+        def present() -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+            numbers = self.numbers(name)
+            rows = np.flatnonzero(~np.isnan(numbers))
+            return rows, numbers[rows]
+
+        rows, numbers = self.table.once(("present", name), present)
         weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
         count = float(weights.sum())
         if count == 0:
