@@ -26,9 +26,10 @@ from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.fingerprint import fingerprint
 from understudy.jobs.journal import entry_numbers, opened
+from understudy.jobs.progress import Progress, silent
 from understudy.jobs.runner import MOST_SECONDS, run
 from understudy.jobs.workers import Outcome
-from understudy.judging.comparison import Progress, silent, stream
+from understudy.judging.comparison import stream
 from understudy.judging.findings import Card, Finding
 from understudy.options import MOST_WORKERS, check_number
 

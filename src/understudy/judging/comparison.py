@@ -17,8 +17,7 @@ from understudy.data.schema import Schema, Values, few, near
 from understudy.data.source import Source, source_of
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.jobs.progress import Progress as Progress
-from understudy.jobs.progress import silent as silent
+from understudy.jobs.progress import Progress, silent
 
 if TYPE_CHECKING:
     from understudy.kernels.neighbors import HammingNeighbors

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.judging.comparison import Progress
+from understudy.jobs.progress import Progress
 
 Scores = NDArray[np.float64]
 T = TypeVar("T")

@@ -11,7 +11,7 @@ import polars as pl
 from understudy.data.schema import Schema, near
 from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.judging.comparison import Progress
+from understudy.jobs.progress import Progress
 from understudy.options import MOST, check_number
 from understudy.synthesizers.model_file import State
 

@@ -16,8 +16,8 @@ from understudy.data.schema import near
 from understudy.data.tables import Table, read_file, write_file
 from understudy.errors import DataError, OptionError
 from understudy.jobs.fingerprint import file_digest
+from understudy.jobs.progress import Progress
 from understudy.jobs.temporary import TemporaryFolder
-from understudy.judging.comparison import Progress
 from understudy.options import check_number
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.program import LARGEST_SEED, ForeignMethod, Oddity, take_in

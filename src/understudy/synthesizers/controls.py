@@ -13,7 +13,7 @@ from understudy.data.memory import MemorySource
 from understudy.data.schema import Column, Schema
 from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.judging.comparison import Progress
+from understudy.jobs.progress import Progress
 from understudy.options import check_number
 from understudy.synthesizers.base import Method, MethodCard, abilities_of
 from understudy.synthesizers.model_file import State

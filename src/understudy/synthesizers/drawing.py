@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from understudy.data.schema import Column, Schema
 from understudy.data.tables import Condition, Table
 from understudy.errors import OptionError
-from understudy.judging.comparison import Progress
+from understudy.jobs.progress import Progress
 from understudy.synthesizers.constraints import given_condition
 from understudy.synthesizers.holding import Held, Masks
 

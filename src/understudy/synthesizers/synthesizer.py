@@ -18,7 +18,8 @@ from understudy.data.schema import Schema, dumps, loads
 from understudy.data.tables import Table, whole_file
 from understudy.data.tables.frames import as_it_is
 from understudy.errors import OptionError, UnderstudyError
-from understudy.judging.comparison import Progress, silent, stream
+from understudy.jobs.progress import Progress, silent
+from understudy.judging.comparison import stream
 from understudy.options import MOST_ROWS, check_number
 from understudy.synthesizers import claims
 from understudy.synthesizers.base import Method, abilities_of, options_given, with_options

@@ -94,6 +94,13 @@ class SynthesizerLaws:
         other = self.fit(self.train, 4).sample(50)
         expect(not first.equals(other, null_equal=True), "the same rows by another seed")
 
+    def fresh_rows(self) -> None:
+        """Sampling again gives other rows, unless a seed is given."""
+        one, other = (self.fitted.sample(50) for _ in range(2))
+        expect(not one.equals(other, null_equal=True), "the same rows again")
+        one, other = (self.fitted.sample(50, seed=7) for _ in range(2))
+        expect(one.equals(other, null_equal=True), "other rows by the same seed")
+
     def replicates(self) -> None:
         """Replicates differ."""
         one, other = (self.fitted.sample(50, replicate=i) for i in (0, 1))
@@ -181,13 +188,14 @@ class SynthesizerLaws:
 
     def given_values(self) -> None:
         """Rows with given values have them, and are otherwise drawn."""
-        some = self.fitted.sample(200, given=GIVEN)
+        some = self.fitted.sample(200, given=GIVEN, seed=2)
         expect(some.height == 200, f"{some.height} rows of 200")
         for name, value in GIVEN.items():
             expect(set(some[name]) == {value}, f"'{name}' has other values than {value}")
         expect(some["town"].n_unique() > 10, "the other columns hardly vary")
         expect(some.schema == self.fitted.sample(1).schema, "other types")
-        expect(some.equals(self.fitted.sample(200, given=GIVEN)), "other rows by the same seed")
+        again = self.fitted.sample(200, given=GIVEN, seed=2)
+        expect(some.equals(again), "other rows by the same seed")
         expect(self.fitted.sample(0, given={"sex": "f"}).height == 0, "rows where none are wanted")
         gone = self.fitted.sample(30, given={"income": None})["income"].null_count()
         expect(gone == 30, f"{gone} of 30 values are missing")
@@ -209,8 +217,8 @@ class SynthesizerLaws:
         expect(found == {tuple(real.dtypes)}, f"types {found}")
 
     LAWS = (
-        has_a_card, shape, frames, same_seed, replicates, missing, file, leaves_training_alone,
-        tiny_tables, refusals, batches, given_values, one_type,
+        has_a_card, shape, frames, same_seed, fresh_rows, replicates, missing, file,
+        leaves_training_alone, tiny_tables, refusals, batches, given_values, one_type,
     )  # fmt: skip
 
 

@@ -7,7 +7,8 @@ from typing import Any, TextIO
 
 import polars as pl
 
-from understudy.judging.comparison import Progress, compare_tables, silent
+from understudy.jobs.progress import Progress, silent
+from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
 from understudy.studies import published as shared
 from understudy.studies.latner2025.worlds import (

@@ -14,7 +14,8 @@ from understudy.attacks.posterior import IMPOSSIBLE, cell_chances, normalised
 from understudy.attacks.records import vulnerable
 from understudy.data.tables import Table
 from understudy.errors import DataError
-from understudy.judging.comparison import Progress, compare_tables, stream
+from understudy.jobs.progress import Progress
+from understudy.judging.comparison import compare_tables, stream
 from understudy.measures import MEASURES
 from understudy.synthesizers import synthesizer
 from understudy.synthesizers.generators import Ours

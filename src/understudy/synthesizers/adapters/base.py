@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from understudy.data.schema import Column, Values, near
 from understudy.data.tables import Table
 from understudy.errors import DataError, MissingExtraError, OptionError
+from understudy.jobs.progress import Progress
 from understudy.jobs.temporary import TemporaryFolder
-from understudy.judging.comparison import Progress
 from understudy.options import check_number
 from understudy.synthesizers.program import LARGEST_SEED, ForeignMethod, check_shape, stored
 

@@ -13,7 +13,7 @@ from understudy.data.codec import ColumnCodec
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.errors import OptionError
-from understudy.judging.comparison import Progress
+from understudy.jobs.progress import Progress
 from understudy.options import MOST, check_number
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.bayes.conditionals import Conditional

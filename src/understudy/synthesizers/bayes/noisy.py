@@ -10,7 +10,7 @@ import numpy as np
 from understudy.data.codec import ColumnCodec
 from understudy.data.schema import Column
 from understudy.data.tables import Table
-from understudy.judging.comparison import Progress
+from understudy.jobs.progress import Progress
 from understudy.synthesizers.bayes.conditionals import Conditional, conditional, merge_codes
 from understudy.synthesizers.bayes.domain import buy_bounds, read_alone
 from understudy.synthesizers.bayes.structure import (

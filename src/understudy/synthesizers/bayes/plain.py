@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from understudy.data.bins import Points
 from understudy.data.codec import ColumnCodec
 from understudy.data.schema import Values
-from understudy.judging.comparison import Progress
+from understudy.jobs.progress import Progress
 from understudy.synthesizers.bayes.conditionals import (
     Codes,
     Conditional,

@@ -18,8 +18,8 @@ from understudy.data.memory import MemorySource
 from understudy.data.schema import Schema, near, read_values
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
+from understudy.jobs.progress import Progress
 from understudy.jobs.workers import one_thread
-from understudy.judging.comparison import Progress
 from understudy.options import MOST, check_number
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.columns import COLUMN_METHODS, KEEP

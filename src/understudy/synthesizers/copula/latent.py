@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.judging.comparison import Progress
+from understudy.jobs.progress import Progress
 from understudy.synthesizers.copula.lines import Floats, Lines
 
 Parts = NDArray[np.int32]

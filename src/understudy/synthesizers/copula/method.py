@@ -14,8 +14,8 @@ from understudy.data.codec import ColumnCodec
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.errors import OptionError
+from understudy.jobs.progress import Progress
 from understudy.jobs.workers import one_thread
-from understudy.judging.comparison import Progress
 from understudy.options import MOST, check_number
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.coded import CodedMethod

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from understudy.data.codec import ColumnCodec
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
+from understudy.jobs.progress import Progress
 from understudy.jobs.workers import one_thread
-from understudy.judging.comparison import Progress
 from understudy.options import MOST, MOST_TREES, check_number
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.coded import CodedMethod
