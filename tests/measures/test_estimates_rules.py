@@ -104,8 +104,8 @@ NUMBERS = st.tuples(
 
 @given(NUMBERS)
 def test_overlaps_are_those_of_single_pairs(numbers: tuple[np.ndarray, ...]) -> None:
-    here = Intervals(numbers[0], numbers[1], Z * numbers[1])
-    there = Intervals(numbers[2], numbers[3], Z * numbers[3])
+    here = Intervals.normal(numbers[0], numbers[1])
+    there = Intervals.normal(numbers[2], numbers[3])
     pairs = list(zip(here.low, here.high, there.low, there.high, strict=True))
     expected = [overlap((a, b), (c, d)) for a, b, c, d in pairs]
     np.testing.assert_allclose(overlaps(here, there), expected, atol=1e-9)
@@ -118,10 +118,10 @@ def test_overlaps_are_those_of_single_pairs(numbers: tuple[np.ndarray, ...]) -> 
 
 
 def test_agreement_in_sign_and_significance() -> None:
-    real = Intervals(np.array([1.0, 1.0, 1.0, 1.0]), np.ones(4), np.array([0.5, 0.5, 2.0, 0.5]))
-    other = Intervals(
-        np.array([2.0, -2.0, -0.1, np.nan]), np.ones(4), np.array([0.5, 0.5, 2.0, np.nan])
-    )
+    halves = np.array([0.5, 0.5, 2.0, 0.5])
+    real = Intervals(np.ones(4), np.ones(4), halves, 2 * halves)
+    halves = np.array([0.5, 0.5, 2.0, np.nan])
+    other = Intervals(np.array([2.0, -2.0, -0.1, np.nan]), np.ones(4), halves, 2 * halves)
     assert same_sign(real, other).tolist() == [True, False, False, False]
     assert same_significance(real, other).tolist() == [True, True, True, False]
     assert overlaps(real, other)[3] == 0

@@ -12,7 +12,7 @@ from understudy.measures.overlap import Intervals, overlaps, standardised, width
 
 def of(ends: Interval) -> Intervals:
     half = np.array([(ends[1] - ends[0]) / 2])
-    return Intervals(np.array([(ends[0] + ends[1]) / 2]), half / Z, half)
+    return Intervals(np.array([(ends[0] + ends[1]) / 2]), half / Z, half, 2 * half)
 
 
 @pytest.mark.parametrize(

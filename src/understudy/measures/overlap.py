@@ -10,11 +10,12 @@ from understudy.judging.findings import LEVEL, Z
 
 @dataclass(frozen=True)
 class Intervals:
-    """Estimates, standard errors and half widths at 95 %; nan where a table cannot tell."""
+    """Estimates, errors, half and whole widths at 95 %; nan where a table cannot tell."""
 
     estimate: Floats
     error: Floats
     half: Floats
+    width: Floats
 
     @classmethod
     def of(cls, estimate: Floats, error: Floats, freedom: Floats | float) -> "Intervals":
@@ -25,17 +26,17 @@ class Intervals:
         finite = np.isfinite(free)
         reach = np.full(np.shape(error), norm.ppf((1 + LEVEL) / 2))
         reach[finite] = t.ppf((1 + LEVEL) / 2, free[finite])
-        return cls(estimate, error, reach * error)
+        return cls(estimate, error, reach * error, 2 * reach * error)
 
     @classmethod
     def normal(cls, estimate: Floats, error: Floats) -> "Intervals":
         """Put 1.96 errors on both sides of each estimate; the width is that of the rounded ends."""
         half = Z * error
-        return cls(estimate, error, ((estimate + half) - (estimate - half)) / 2)
+        return cls(estimate, error, half, (estimate + half) - (estimate - half))
 
     def moved(self, by: Floats) -> "Intervals":
         """Move the intervals, all widths kept."""
-        return Intervals(self.estimate + by, self.error, self.half)
+        return Intervals(self.estimate + by, self.error, self.half, self.width)
 
     @property
     def low(self) -> Floats:
@@ -64,21 +65,21 @@ def overlaps(real: Intervals, synthetic: Intervals) -> Floats:
 
     Examples
     --------
-    >>> real = Intervals(np.array([2.0, 2.0, 2.0]), np.ones(3), np.array([2.0, 2.0, 2.0]))
-    >>> other = Intervals(np.array([4.0, 1.5, 5.5]), np.ones(3), np.array([2.0, 0.5, 0.5]))
-    >>> overlaps(real, other).tolist()
-    [0.5, 0.625, 0.0]
+    >>> real = Intervals.normal(np.array([0.0, 0.0, 0.0]), np.ones(3))
+    >>> other = Intervals.normal(np.array([0.0, 1.96, 9.0]), np.array([1.0, 1.0, 0.5]))
+    >>> overlaps(real, other).round(3).tolist()
+    [1.0, 0.5, 0.0]
     """
     low, high = np.maximum(real.low, synthetic.low), np.minimum(real.high, synthetic.high)
     common = np.maximum(high - low, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares = [np.where(i.half > 0, common / (2 * i.half), 1.0) for i in (real, synthetic)]
+        shares = [np.where(i.width > 0, common / i.width, 1.0) for i in (real, synthetic)]
     return np.where(high >= low, (shares[0] + shares[1]) / 2, 0.0)
 
 
 def width_ratios(real: Intervals, synthetic: Intervals) -> Floats:
     """Give the width of each synthetic interval as a multiple of the real one's."""
-    return _ratio(synthetic.half, real.half, alike=1.0)
+    return _ratio(synthetic.width, real.width, alike=1.0)
 
 
 def standardised(real: Intervals, synthetic: Intervals) -> Floats:
