@@ -16,7 +16,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "understudy"
-AROUND = ("__init__", "__main__", "_version")
 
 
 @dataclass(frozen=True)
@@ -130,45 +129,44 @@ class Source:
         return len(settings["tool"]["importlinter"]["contracts"][0]["layers"])
 
 
-def counts(folder: Path) -> dict[str, str]:
+def counts(folder: Path) -> dict[str, int]:
     """Give what is counted, by what it says."""
     source = Source(folder)
     alone = source.with_one_importer()
+    processes = r"\b_?lock(?:ed)?\(|ProcessPoolExecutor|multiprocessing|subprocess\.(?:run|Popen)"
     return {
-        "source lines": f"{sum(m.lines for m in source.modules.values()):,}",
-        "modules": str(len(source.modules)),
-        "modules at the root, beside `__init__`": str(len(source.at_the_root())),
-        "layers": str(source.layers()),
-        "class names used in more than one module": str(len(source.names_used_twice())),
-        "modules with exactly one importer (their lines)": (
-            f"{len(alone)} ({sum(m.lines for m in alone):,})"
+        "source lines": sum(m.lines for m in source.modules.values()),
+        "modules": len(source.modules),
+        "modules at the root, beside `__init__`": len(source.at_the_root()),
+        "layers": source.layers(),
+        "class names used in more than one module": len(source.names_used_twice()),
+        "modules with exactly one importer": len(alone),
+        "their lines": sum(m.lines for m in alone),
+        "classes with a method `encode`": len(source.codings()),
+        "places that build a `MemorySource`, outside of `data`": source.places(
+            r"\bMemorySource\(", outside="data"
         ),
-        "classes with a method `encode`": str(len(source.codings())),
-        "places that build a `MemorySource`, outside of `data`": str(
-            source.places(r"\bMemorySource\(", outside="data")
+        "modules that read a signature, outside of `options`": source.files(
+            r"inspect\.signature\(", outside="options"
         ),
-        "modules that read options off a signature, outside of `options`": str(
-            source.files(r"inspect\.signature\(", outside="options")
+        "places that raise an `OptionError`": source.places(r"raise OptionError\("),
+        "functions `_register`": source.places(r"^ *def _register\("),
+        "sentences for the want of a holdout in privacy": source.places(r"^WITHOUT_HOLDOUT\w* = "),
+        "modules that take locks or start processes, outside of `jobs`": source.files(
+            processes, outside="jobs"
         ),
-        "places that raise an OptionError": str(source.places(r"raise OptionError\(")),
-        "functions `_register`": str(source.places(r"^ *def _register\(")),
-        "sentences for the want of a holdout": str(source.places(r"^WITHOUT_HOLDOUT\w* = ")),
-        "modules that take locks or start processes, outside of `jobs`": str(
-            source.files(
-                r"\block\(|\bLock\(|ProcessPoolExecutor|multiprocessing|subprocess\.(?:run|Popen)",
-                outside="jobs",
-            )
-        ),
-        "attributes asked for by `getattr`": str(source.places(r"\bgetattr\(")),
+        "attributes asked for by `getattr`": source.places(r"\bgetattr\("),
     }
 
 
 def main(arguments: list[str]) -> int:
-    """Print the table."""
-    folder = Path(arguments[0]) if arguments else ROOT / "src" / PACKAGE
-    sys.stdout.write("| counted | |\n|---|---|\n")
-    for label, value in counts(folder).items():
-        sys.stdout.write(f"| {label} | {value} |\n")
+    """Print the table: one column a folder."""
+    folders = [Path(argument) for argument in arguments] or [ROOT / "src" / PACKAGE]
+    found = [counts(folder) for folder in folders]
+    head = "| counted |" + " |" * len(found) + "\n|---|" + "---|" * len(found)
+    sys.stdout.write(f"{head}\n")
+    for label in found[0]:
+        sys.stdout.write(f"| {label} | {' | '.join(f'{one[label]:,}' for one in found)} |\n")
     return 0
 
 

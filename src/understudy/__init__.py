@@ -31,7 +31,7 @@ _HOMES = {
     "calibrate": "understudy.workflows.calibrate",
     "compare": "understudy.workflows.compare",
     "described": "understudy.judging.findings",
-    "keys": "understudy.workflows.advisor:advise",
+    "keys": "understudy.workflows.advise:advise",
     "load": "understudy.synthesizers",
     "release": "understudy.workflows.release",
     "replace": "understudy.synthesizers.partial",

@@ -39,7 +39,7 @@ CARD = Card(
     title="Audit of epsilon",
     meaning="What the epsilon of the generator is at least, whatever it claims: shown by telling "
     "releases of two neighbouring tables apart more often than a smaller epsilon allows.",
-    formula="Neighbours: the training table with and without the record that stands most apart; "
+    formula="NeighbourTables: the training table with and without the record that stands most apart; "
     "tables of equal rows, many and almost none, with and without a record of other values in "
     "every column. The generator is refitted on both, the same number of rows released. A third of "
     "the runs choose a statistic (counts near the record and of its values, their linear "
@@ -189,7 +189,7 @@ def audit_runs(
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class NeighbourTables:
     """Two tables that differ in one record: a base, and worlds with and without it."""
 
     name: str
@@ -272,7 +272,7 @@ def audit(
 
 
 def _finding(
-    pairs: list[Neighbours],
+    pairs: list[NeighbourTables],
     found: list[Counts | None],
     bounds: list[float | None],
     claimed: float | None,
@@ -323,7 +323,9 @@ def _finding(
     )
 
 
-def _play(setting: AttackSetting, pair: Neighbours, trials: int, number: int, many: int) -> Runs:
+def _play(
+    setting: AttackSetting, pair: NeighbourTables, trials: int, number: int, many: int
+) -> Runs:
     """Refit both tables of a pair within its part of what time is left."""
     now = time.monotonic()
     left = max((setting.deadline - now) / (many - number), 1e-3)
@@ -343,14 +345,14 @@ def _play(setting: AttackSetting, pair: Neighbours, trials: int, number: int, ma
 
 def _pairs(
     setting: AttackSetting, neighbours: str, record: int | None, rows: int | None
-) -> tuple[list[Neighbours], int | None]:
+) -> tuple[list[NeighbourTables], int | None]:
     train = setting.train
     made, place = [], None
     if neighbours != "worst":
         place = place_of(setting, record)
         others = np.delete(np.arange(train.height), place)
         made.append(
-            Neighbours(
+            NeighbourTables(
                 "training table",
                 train,
                 World("with the record"),
@@ -365,7 +367,7 @@ def _pairs(
         for size in SIZES:
             base = Table(pl.concat([usual] * size), train.schema)
             made.append(
-                Neighbours(
+                NeighbourTables(
                     f"{size} equal rows",
                     base,
                     World("with another record", added=far),

@@ -15,7 +15,7 @@ from understudy.errors import DataError, OptionError
 
 
 @dataclass(frozen=True)
-class Candidates:
+class PossibleRecords:
     """Rows that might be the last record, each once; ``truth`` is the place of the real one."""
 
     rows: pl.DataFrame
@@ -47,7 +47,7 @@ def candidates(
     most: int,
     alternatives: int,
     stream: np.random.Generator,
-) -> Candidates:
+) -> PossibleRecords:
     """Give all combinations of values, or what some other records hold where those are too many.
 
     Parameters
@@ -95,7 +95,7 @@ def candidates(
     rest = own.drop(names)
     known = pl.concat([rest] * rows.height) if rest.width else None
     whole = rows if known is None else pl.concat([rows, known], how="horizontal")
-    return Candidates(whole.select(train.frame.columns), int(same[place][0]), names, how)
+    return PossibleRecords(whole.select(train.frame.columns), int(same[place][0]), names, how)
 
 
 def _named(schema: Schema, columns: Sequence[str] | str | None) -> tuple[str, ...]:

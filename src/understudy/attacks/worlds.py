@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from understudy.attacks.candidates import Candidates, candidates
+from understudy.attacks.candidates import PossibleRecords, candidates
 from understudy.attacks.posterior import (
     EQUAL,
     EVERY,
@@ -281,7 +281,7 @@ def _by_likelihood(
 
 
 def _near_rows(
-    setting: AttackSetting, among: Candidates, record: int, by: str
+    setting: AttackSetting, among: PossibleRecords, record: int, by: str
 ) -> tuple[NearRows, str]:
     """Choose what is counted: equal rows where all values are categories, else near ones too."""
     train = setting.train
@@ -384,7 +384,7 @@ def _made(tables: int, refits: int) -> tuple[Part, Part]:
     return Part("tables released", tables, unit=" "), Part("refits", refits, unit=" ")
 
 
-def _finding(place: int, among: Candidates, weighed: Weighed, *, is_named: bool) -> Finding:
+def _finding(place: int, among: PossibleRecords, weighed: Weighed, *, is_named: bool) -> Finding:
     posterior, many = weighed.posterior, len(weighed.places)
     value, prior = float(posterior[weighed.places.index(among.truth)]), 1 / many
     rank = 1 + int((posterior > value).sum())
@@ -443,7 +443,7 @@ def _ranked(posterior: Floats) -> TableOfNumbers:
     return TableOfNumbers(("rank", "posterior", "prior"), rows)
 
 
-def _register(record: int, among: Candidates, weighed: Weighed) -> pl.DataFrame:
+def _register(record: int, among: PossibleRecords, weighed: Weighed) -> pl.DataFrame:
     """List all candidates; those whose worlds failed have no posterior."""
     many = len(among)
     posterior: list[float | None] = [None] * many

@@ -96,9 +96,10 @@ class SynthesizerLaws:
 
     def fresh_rows(self) -> None:
         """Sampling again gives other rows, unless a seed is given."""
-        one, other = (self.fitted.sample(50) for _ in range(2))
+        made = self.fitted
+        one, other = (made.sample(50) for _ in range(2))
         expect(not one.equals(other, null_equal=True), "the same rows again")
-        one, other = (self.fitted.sample(50, seed=7) for _ in range(2))
+        one, other = (made.sample(50, seed=7) for _ in range(2))
         expect(one.equals(other, null_equal=True), "other rows by the same seed")
 
     def replicates(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from understudy.attacks.candidates import Candidates, candidates
+from understudy.attacks.candidates import PossibleRecords, candidates
 from understudy.attacks.posterior import IMPOSSIBLE, cell_chances, normalised
 from understudy.attacks.records import vulnerable
 from understudy.data.tables import Table
@@ -45,7 +45,7 @@ class Attacker:
         self.train = Table.of(original)
         self.record = int(vulnerable(self.train, 1)[0])
         drawn = stream(SEED, "latner2025", "candidates")
-        among: Candidates = candidates(self.train, self.record, None, 16, 15, drawn)
+        among: PossibleRecords = candidates(self.train, self.record, None, 16, 15, drawn)
         self.truth, self.cells = among.truth, Table(among.rows, self.train.schema)
         worlds = among.worlds(self.train, self.record)
         logs = cell_chances(Ours("cart", options), self.train, worlds, self.cells)

@@ -32,13 +32,13 @@ from understudy.workflows.compare.differences import (
     differences,
     spaced,
 )
-from understudy.workflows.compare.judgement import Judgement, judge
+from understudy.workflows.compare.judgement import Dominance, judge
 from understudy.workflows.compare.result import Candidates
 from understudy.workflows.measuring import check_holdout, measure_all, run_measure, subgroups
 from understudy.workflows.provenance import provenance, warn_left_out
 from understudy.workflows.request import Request
 
-__all__ = ["Candidates", "Contest", "Difference", "Judgement", "compare"]
+__all__ = ["Candidates", "Contest", "Difference", "Dominance", "compare"]
 
 Contest = Candidates  # its name in version 0.1.0
 FLIPS = tuple(tenth / 10 for tenth in range(1, 10))

@@ -15,7 +15,7 @@ NO_HOLDOUT = (
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Dominance:
     """The candidates that can be judged, who dominates each, and all of it in sentences."""
 
     judged: tuple[str, ...]
@@ -28,7 +28,7 @@ class Judgement:
         return tuple(name for name in self.judged if not self.dominated_by[name])
 
 
-def judge(assessments: Mapping[str, Assessment], found: Sequence[Difference]) -> Judgement:
+def judge(assessments: Mapping[str, Assessment], found: Sequence[Difference]) -> Dominance:
     """Find the Pareto set on three-way fidelity and the share closer to training, and say why.
 
     One candidate dominates another if it is not worse on either and better on at least one, each
@@ -47,14 +47,14 @@ def judge(assessments: Mapping[str, Assessment], found: Sequence[Difference]) ->
         for winner, loser in ((a, b), (b, a)):
             if better == {winner}:
                 dominated_by[loser] += (winner,)
-    verdict = Judgement(judged, dominated_by, ())
+    verdict = Dominance(judged, dominated_by, ())
     sentences = [
         *_missing(why, found),
         *_ranked(verdict, pairs),
         *_flags(verdict, assessments),
         *_about_intervals(found),
     ]
-    return Judgement(judged, dominated_by, tuple(sentences))
+    return Dominance(judged, dominated_by, tuple(sentences))
 
 
 def _unjudged(assessment: Assessment) -> str:
@@ -79,7 +79,7 @@ def _missing(why: Mapping[str, str], found: Sequence[Difference]) -> Iterator[st
             yield f"'{name}' is not judged ({reason})."
 
 
-def _ranked(verdict: Judgement, pairs: Pairs) -> Iterator[str]:
+def _ranked(verdict: Dominance, pairs: Pairs) -> Iterator[str]:
     """Name the Pareto set, then say of every dominated candidate and every pair left why."""
     judged, pareto = verdict.judged, verdict.pareto
     if len(judged) == 1:
@@ -172,7 +172,7 @@ def amount(difference: Difference, *, positive: bool = False) -> str:
     return f"{shown(difference.value)} {unit} [{between}]"
 
 
-def _flags(verdict: Judgement, assessments: Mapping[str, Assessment]) -> Iterator[str]:
+def _flags(verdict: Dominance, assessments: Mapping[str, Assessment]) -> Iterator[str]:
     """Say which candidates of the set are flagged: not being dominated is no merit by itself."""
     flagged = {
         name: [m for m in DECIDING if assessments[name][m].flagged] for name in verdict.pareto

@@ -13,7 +13,7 @@ from understudy.errors import NameNotFoundError
 from understudy.judging.findings import Finding
 from understudy.workflows.assessment import Assessment, cards
 from understudy.workflows.compare.differences import DECIDING, Difference
-from understudy.workflows.compare.judgement import Judgement
+from understudy.workflows.compare.judgement import Dominance
 
 VERSION = 1
 SHOWN = ("status", "value", "interval", "reference", "p_value", "flagged", "note")
@@ -28,7 +28,7 @@ class Candidates:
 
     assessments: Mapping[str, Assessment]
     differences: tuple[Difference, ...]
-    judgement: Judgement
+    judgement: Dominance
     plane: Mapping[str, Any] | None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 

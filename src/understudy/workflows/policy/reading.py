@@ -54,11 +54,11 @@ def loads(
         raise OptionError(
             f"{name}: {place}{error}", hint="check the quotes, brackets and numbers there"
         ) from error
-    return _Reader(name, text.splitlines(), measures).policy(data, text)
+    return _PolicyReader(name, text.splitlines(), measures).policy(data, text)
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _PolicyReader:
     """Checks a policy that was parsed, and knows the lines of its keys."""
 
     name: str

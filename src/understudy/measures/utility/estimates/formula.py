@@ -53,7 +53,7 @@ class Formula:
     @classmethod
     def parse(cls, text: str) -> "Formula":
         """Read a formula; what cannot be read is an error that shows where."""
-        return _Reader(text).formula()
+        return _FormulaReader(text).formula()
 
     def __str__(self) -> str:
         terms = [":".join(map(str, term)) for term in self.terms]
@@ -93,7 +93,7 @@ def check_formulas(texts: Iterable[str], names: Sequence[str]) -> None:
                 )
 
 
-class _Reader:
+class _FormulaReader:
     """Reads the tokens of a formula from left to right."""
 
     def __init__(self, text: str) -> None:

@@ -1,0 +1,46 @@
+"""The nouns of the source stay as few as the page on architecture says."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COUNTS = runpy.run_path(str(ROOT / "docs" / "counts.py"))
+
+
+def page() -> dict[str, int]:
+    """Read the right column of the page's table."""
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+?) \| [\d,]+ \| ([\d,]+) \|$", text, re.M)
+    return {label: int(value.replace(",", "")) for label, value in rows}
+
+
+def test_no_count_is_above_the_page():
+    found, told = COUNTS["counts"](ROOT / "src" / "understudy"), page()
+    assert list(found) == list(told)
+    assert {label: n for label, n in found.items() if n > told[label]} == {}
+
+
+def test_no_class_name_is_used_for_two_things():
+    assert COUNTS["Source"](ROOT / "src" / "understudy").names_used_twice() == []
+
+
+def test_names_and_importers_are_counted(tmp_path):
+    (tmp_path / "understudy").mkdir()
+    made = {
+        "__init__": "",
+        "a": "class One:\n    def encode(self): ...\n\nclass Two: ...\n",
+        "b": "from understudy.a import One\nfrom understudy import c\n\nclass Two: ...\n",
+        "c": "import understudy.a\n",
+    }
+    for name, text in made.items():
+        (tmp_path / "understudy" / f"{name}.py").write_text(text)
+    source = COUNTS["Source"](tmp_path / "understudy")
+    assert source.names_used_twice() == ["Two"]
+    assert source.codings() == ["understudy.a.One"]
+    assert [module.name for module in source.with_one_importer()] == ["understudy.c"]
+    assert source.at_the_root() == ["a", "b", "c"]
+    with pytest.raises(FileNotFoundError):
+        source.layers()
