@@ -39,7 +39,7 @@ CARD = Card(
     title="Audit of epsilon",
     meaning="What the epsilon of the generator is at least, whatever it claims: shown by telling "
     "releases of two neighbouring tables apart more often than a smaller epsilon allows.",
-    formula="NeighbourTables: the training table with and without the record that stands most apart; "
+    formula="Neighbours: the training table with and without the record that stands most apart; "
     "tables of equal rows, many and almost none, with and without a record of other values in "
     "every column. The generator is refitted on both, the same number of rows released. A third of "
     "the runs choose a statistic (counts near the record and of its values, their linear "
