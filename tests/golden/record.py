@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import math
+import re
 import sys
 import tempfile
 import warnings
@@ -34,6 +35,7 @@ METHODS = (
 )  # fmt: skip
 VARIES = ("hash", "seconds", "understudy", "python", "libraries", "peak_mb", "megabytes")
 CLOSE = 1e-9
+FRACTION = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?")
 
 
 def record(name: str, find: Find) -> dict[str, Any]:
@@ -60,6 +62,7 @@ def record(name: str, find: Find) -> dict[str, Any]:
     others = {method: samples[method][0] for method in ("forest", "cart", "bootstrap")}
     compared = us.compare(train, others, holdout=holdout, seed=1, curve=False)
     plain = scrubbed(result.to_dict())
+    without_times = dataclasses.replace(result, provenance=_whole(result)["provenance"])
     return {
         "schema": digest(_schema_text(train)),
         "samples": made,
@@ -71,12 +74,8 @@ def record(name: str, find: Find) -> dict[str, Any]:
         "attacks": {game: scrubbed(found) for game, found in _attacks(case, train)},
         "register": digest(_plain(result.register()).write_csv()),
         "console": _console(_whole(result)),
-        "html": digest(us.Assessment.from_dict(_whole(result)).to_html()),
-        "steward": digest(
-            dataclasses.replace(result, provenance=_whole(result)["provenance"]).to_html(
-                steward=True
-            )
-        ),
+        "html": digest(_page(us.Assessment.from_dict(_whole(result)).to_html())),
+        "steward": digest(_page(without_times.to_html(steward=True))),
     }
 
 
@@ -145,6 +144,11 @@ def scrubbed(value: Any) -> Any:
             kept["tables"] = {k: digest(json.dumps(_rounded(v))) for k, v in tables}
         return kept
     return [scrubbed(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def _page(text: str) -> str:
+    """Give a page with the numbers in it rounded, as those of findings are compared."""
+    return FRACTION.sub(lambda found: f"{float(found.group()):.9g}", text)
 
 
 def _rounded(value: Any) -> Any:
