@@ -16,6 +16,7 @@ import polars as pl
 
 import understudy as us
 from people import people
+from understudy.data.schema import dumps, infer, loads
 
 SECONDS = 20  # for one file, after which it hangs
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -71,9 +72,9 @@ def table(rows: int) -> pl.DataFrame:
 
 def declared(frame: pl.DataFrame) -> us.Schema:
     """Give a schema all of which a person declares, as epsilon needs it."""
-    text = us.schema.dumps(us.schema.infer(frame))
+    text = dumps(infer(frame))
     lines = [line for line in text.splitlines() if not line.startswith("inferred")]
-    return us.schema.loads("\n".join(lines))
+    return loads("\n".join(lines))
 
 
 def save(name: str, folder: Path, rows: int) -> Path:
