@@ -144,7 +144,8 @@ def choose(
         return {name: m for name, m in MEASURES.items() if not absent & set(m.card.needs)}
     chosen: set[str] = set()
     own: dict[str, Measure] = {}
-    for wish in [wanted] if isinstance(wanted, str) or callable(wanted) else wanted:
+    several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
+    for wish in cast("Iterable[Any]", wanted) if several else [wanted]:
         if not isinstance(wish, str):
             measure = _checked(wish, functions)
             own[measure.card.name] = measure
