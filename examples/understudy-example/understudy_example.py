@@ -6,10 +6,10 @@ from typing import ClassVar, Self
 import numpy as np
 import polars as pl
 
-from understudy.data.schema import Schema, near
+from understudy.data.schema import Schema
 from understudy.data.tables import Table
-from understudy.errors import OptionError
-from understudy.judging.comparison import Progress
+from understudy.errors import OptionError, near
+from understudy.jobs.progress import Progress
 from understudy.synthesizers import MethodCard
 from understudy.synthesizers.model_file import State
 

@@ -44,6 +44,9 @@ class Registry(MutableMapping[str, T]):
     def __init__(self, own: Mapping[str, T | str]) -> None:
         self._parts: dict[str, T | str] = dict(own)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self)})"
+
     def fault(self, name: str, part: Any) -> str:
         """Say what is wrong with a part of another package; nothing if it can be used."""
         raise NotImplementedError

@@ -160,6 +160,10 @@ def check_each(
     for name, options in given.items():
         if name not in known:
             raise OptionError(f"there is no {what} '{name}'", hint=near(name, known))
+        if not isinstance(options, Mapping):
+            raise OptionError(
+                f"the options of {name} are {options!r}", hint="give values by name of the option"
+            )
         check(name, known[name], options)
 
 

@@ -1,5 +1,6 @@
 """Measures of other packages and of one's own: by name or as a function, never to others' harm."""
 
+import dataclasses
 import json
 import os
 import re
@@ -38,7 +39,7 @@ import understudy as us
 CARD = us.{CARD!r}
 @us.described(CARD)
 def columns(comparison):
-    return us.Finding("acme.columns", value=len(comparison.names))
+    return us.Finding(CARD.name, unit=CARD.unit, better=CARD.better, value=len(comparison.names))
 bare = lambda comparison: None
 text = "no function"
 """
@@ -46,7 +47,8 @@ text = "no function"
 
 @us.described(CARD)
 def columns(comparison, *, more: int = 0):
-    return us.Finding(CARD.name, unit=CARD.unit, value=float(len(comparison.names) + more))
+    value = float(len(comparison.names) + more)
+    return us.Finding(CARD.name, unit=CARD.unit, better=CARD.better, value=value)
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +158,12 @@ def test_a_function_stands_among_names():
 
 
 def test_a_function_that_gives_something_else_failed(monkeypatch):
-    for given, why in ((None, "NoneType, not a Finding"), (us.Finding("a.b", value=1.0), "'a.b'")):
+    contradictory = us.Finding(CARD.name, unit=CARD.unit, better="lower", value=1.0)
+    for given, why in (
+        (None, "NoneType, not a Finding"),
+        (us.Finding("a.b", value=1.0), "'a.b'"),
+        (contradictory, "better is 'lower' in its finding, 'higher' on its card"),
+    ):
         wrong = us.described(CARD)(lambda comparison, given=given: given)
         result = us.assess(people(50, 1), people(50, 2), measures=[wrong])
         assert result["acme.columns"].status == "failed"
@@ -174,6 +181,31 @@ def test_a_function_that_gives_something_else_failed(monkeypatch):
 def test_what_is_no_measure_is_refused(wanted, why):
     with pytest.raises(OptionError, match=why):
         choose([wanted], functions=True)
+
+
+def test_a_function_alone_needs_no_list():
+    assert choose(columns, functions=True) == {"acme.columns": columns}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ({"better": "more"}, "acme.columns: better 'more' is none of lower, higher, reference"),
+        ({"needs": ("patience",)}, "acme.columns: needs 'patience' is none of holdout, keys"),
+    ],
+)
+def test_a_card_with_unknown_words_is_refused(words, why):
+    with pytest.raises(ValueError, match=why):
+        dataclasses.replace(CARD, **words)
+
+
+@pytest.mark.parametrize(
+    ("method", "why"),
+    [("hotdek", "there is no method 'hotdek'"), (int, "int is no method: .* is no dataclass")],
+)
+def test_the_laws_refuse_what_is_no_method(method, why):
+    with pytest.raises(OptionError, match=why):
+        check_synthesizer(method)
 
 
 def test_functions_are_refused_where_work_is_written_down(tmp_path):

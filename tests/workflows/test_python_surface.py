@@ -69,6 +69,8 @@ def test_reprs_are_a_few_lines(result, compared, tables):
     assert "needs key columns" in repr(result["privacy.correct_attribution"])
     assert "one, two" in repr(compared)
     assert "150 rows" in repr(table)
+    assert repr(us.Policy.loads(POLICY)) == "Policy(rules on privacy.closest_record)"
+    assert "independent, bootstrap" in repr(us.SYNTHESIZERS)
     assert "person_id identifier" in repr(table.schema)
 
 
@@ -189,3 +191,9 @@ def test_columns_that_are_left_out_are_said(tables):
         us.assess(tables["train"], tables["synthetic"], schema=schema, **given)
         us.assess(us.Table.of(tables["train"]), tables["synthetic"], **given)
         us.assess(tables["train"].drop("person_id"), tables["synthetic"].drop("person_id"), **given)
+
+
+def test_replacing_columns_shows_a_bar(tables, capsys):
+    made = us.replace(tables["train"], ["sex"], method="cart", progress=True)
+    assert made.height == 150
+    assert capsys.readouterr().err

@@ -81,3 +81,16 @@ def test_an_assessment_is_judged_by_its_policy(tmp_path):
     assert (verdict["outcome"], verdict["measure"]) == ("PASS", NAME)
     assert result.provenance["by"] == ["sex"]
     assert us.assess(*tables, options=FAST, measures=NAME).verdicts == ()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"keys": 3}, {"sensitive": 3}, {"by": 3}, {"formula": 3}, {"target": 3}, {"aligned": "x"},
+        {"options": 3}, {"options": {"fidelity.univariate": 3}}, {"policy": 3}, {"measures": 3},
+    ],
+)  # fmt: skip
+def test_what_is_of_another_kind_is_refused(given):
+    with pytest.raises(OptionError, match=r"3|'x'") as caught:
+        Request.of(**given)
+    assert caught.value.hint

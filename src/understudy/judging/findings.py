@@ -19,6 +19,7 @@ from understudy.options import AtLeast
 Shown = Annotated[int, AtLeast(0)]  # things that a measure shows
 Status = Literal["ok", "failed", "not_applicable"]
 Better = Literal["lower", "higher", "reference"]
+Need = Literal["holdout", "keys", "sensitive", "target", "formula", "fit", "aligned"]
 
 LEVEL = 0.95
 Z = 1.959963984540054
@@ -82,6 +83,12 @@ class Card:
     def __post_init__(self) -> None:
         if self.family in ("privacy", "attack") and not self.threat:
             raise ValueError(f"{self.name}: an attack states its threat model")
+        words = {"better": (Better, (self.better,)), "needs": (Need, self.needs)}
+        for field_name, (known, given) in words.items():
+            for word in given:
+                if word not in get_args(known):
+                    expected = ", ".join(get_args(known))
+                    raise ValueError(f"{self.name}: {field_name} '{word}' is none of {expected}")
 
     @property
     def family(self) -> str:

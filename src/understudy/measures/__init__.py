@@ -122,7 +122,7 @@ class Measures(Registry[Measure]):
 
 
 MEASURES = Measures({m.card.name: m for m in cast("tuple[Measure, ...]", _ALL)})
-Wanted = str | Iterable[str | Callable[..., Finding]]
+Wanted = str | Callable[..., Finding] | Iterable[str | Callable[..., Finding]]
 
 
 def choose(
@@ -144,7 +144,8 @@ def choose(
         return {name: m for name, m in MEASURES.items() if not absent & set(m.card.needs)}
     chosen: set[str] = set()
     own: dict[str, Measure] = {}
-    for wish in [wanted] if isinstance(wanted, str) else wanted:
+    several = isinstance(wanted, Iterable) and not isinstance(wanted, str)
+    for wish in cast("Iterable[Any]", wanted) if several else [wanted]:
         if not isinstance(wish, str):
             measure = _checked(wish, functions)
             own[measure.card.name] = measure

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from understudy.data.schema import Schema
 from understudy.data.tables import Condition, Table
 from understudy.errors import DataError, OptionError
-from understudy.jobs.progress import Progress, silent
+from understudy.jobs.progress import Progress, reporter, shows_progress, silent
 from understudy.options import MOST_REPLICATES, check_number
 from understudy.synthesizers import (
     DEFAULT,
@@ -45,6 +45,7 @@ def default_method() -> str:
     return DEFAULT if can_complete(DEFAULT) else FALLBACK
 
 
+@shows_progress
 def replace(
     real: Any,
     columns: Sequence[str],
@@ -55,7 +56,7 @@ def replace(
     replicates: int | None = None,
     schema: Any = None,
     seed: int = 0,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
     constraints: Sequence[str] = (),
     **options: Any,
 ) -> Any:
@@ -97,7 +98,7 @@ def replace(
         method=method,
         schema=schema,
         seed=seed,
-        progress=progress,
+        progress=reporter(progress),
         constraints=constraints,
         options=options,
     )

@@ -11,10 +11,10 @@ from unittest import mock
 
 import polars as pl
 
-from understudy.errors import UnderstudyError
-from understudy.synthesizers import SYNTHESIZERS, Method, Synthesizer
+from understudy.errors import OptionError, UnderstudyError
+from understudy.synthesizers import SYNTHESIZERS, Method, Synthesizer, synthesizer
 from understudy.synthesizers.base import with_options
-from understudy.synthesizers.registry import insist, restorable
+from understudy.synthesizers.registry import restorable
 from understudy.synthesizers.synthesizer import load_model
 from understudy.testing.laws import check_laws, expect
 from understudy.testing.tables import people
@@ -35,9 +35,15 @@ class SynthesizerLaws:
 
     def __init__(self, method: str | type[Method] | Method) -> None:
         if isinstance(method, str):
-            method = insist(SYNTHESIZERS[method])
+            method = synthesizer(method).method
+        self.kind = method if isinstance(method, type) else type(method)
+        card = getattr(self.kind, "card", None)
+        if fault := SYNTHESIZERS.fault(getattr(card, "name", ""), self.kind):
+            raise OptionError(
+                f"{self.kind.__qualname__} is no method: {fault}",
+                hint="a method is a dataclass with a card that can fit, sample, state and restore",
+            )
         self.method = method() if isinstance(method, type) else method
-        self.kind = type(self.method)
         self.train = people(ROWS, 1)
 
     def fit(self, train: Any, seed: int = 0) -> Synthesizer:

@@ -51,7 +51,8 @@ class Assessment:
         count = {status: sum(f.status == status for f in self) for status in STATUSES}
         others = [f"{many} {STATUSES[status]}" for status, many in count.items() if many]
         flagged = [finding.measure for finding in self if finding.flagged]
-        lines = [f"{len(self)} findings" + (f" ({', '.join(others)})" if others else "")]
+        number = "1 finding" if len(self) == 1 else f"{len(self)} findings"
+        lines = [number + (f" ({', '.join(others)})" if others else "")]
         lines += [f"flagged: {few(flagged) or 'none'}"]
         if self.verdicts:
             lines.append(f"verdicts: {few([str(v.get('outcome')) for v in self.verdicts])}")

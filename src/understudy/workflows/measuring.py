@@ -45,7 +45,7 @@ def run_measure(measure: Measure, comparison: Comparison) -> Finding:
     card = measure.card
     absent = [need for need in card.needs if not getattr(comparison, need)]
     if absent:
-        told = [NEEDS.get(need, f"{need} columns.").partition(". ") for need in absent]
+        told = [NEEDS[need].partition(". ") for need in absent]
         how = "".join(f" {explained}" for _, _, explained in told if explained)
         named = " and ".join(name.removesuffix(".") for name, _, _ in told)
         return card.not_applicable(f"This needs {named}.{how}")
@@ -75,6 +75,9 @@ def _insist(card: Card, found: Any) -> Finding:
         raise DataError(f"it gave an object of type {type(found).__name__}, not a Finding")
     if found.measure != card.name:
         raise DataError(f"its finding calls it '{found.measure}', its card '{card.name}'")
+    for word in ("unit", "better"):
+        if (said := getattr(found, word)) != (promised := getattr(card, word)):
+            raise DataError(f"{word} is '{said}' in its finding, '{promised}' on its card")
     return found
 
 

@@ -16,7 +16,7 @@ from understudy.errors import OptionError, near
 from understudy.judging.findings import Card
 from understudy.measures import MEASURES, Measure, Wanted, choose
 from understudy.measures.utility.estimates import as_formulas, check_formulas
-from understudy.options import check_each, check_number
+from understudy.options import check, check_each, check_number
 from understudy.synthesizers import synthesizer
 from understudy.workflows import policy as policies
 from understudy.workflows.advise import ALL, AUTO, as_names, resolve
@@ -68,6 +68,11 @@ class Request:
         ``always`` and what the policy names, in the levels that it names. Measures may be
         ``functions`` where nothing is written down to be done again.
         """
+        columns = {"keys": keys, "sensitive": sensitive, "by": by or (), "formula": formula}
+        for role, names in columns.items():
+            if not isinstance(names, Iterable):
+                raise OptionError(f"{role} = {names!r} is no text", hint="give one text or several")
+        check("", cls.of, {"target": target, "aligned": aligned, "options": options})
         formulas = as_formulas(formula)
         given = {"keys": keys, "sensitive": sensitive, "target": target, "formula": formulas}
         roles = [role for role, names in given.items() if names]
@@ -76,6 +81,8 @@ class Request:
         check_number("seed", seed, 0, whole=True)
         if isinstance(policy, str | Path):
             policy = policies.read(Path(policy), MEASURES)
+        if not isinstance(policy, policies.Policy | None):
+            raise OptionError(f"policy = {policy!r}", hint="give a path or an understudy.Policy")
         named, levels = ((), ()) if policy is None else (policy.measures, policy.levels)
         chosen |= {name: MEASURES[name] for name in (*always, *named)}
         return cls(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 from xml.etree import ElementTree
 
+from understudy.data.schema import few
 from understudy.options import is_finite
 from understudy.workflows.assessment import Assessment
 from understudy.workflows.policy.next_steps import Missed, next_steps
@@ -163,7 +164,7 @@ class Rule:
         return [(bound, sign) for bound, sign in listed if bound is not None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Policy:
     r"""Rules, measures that must have been taken, and what epsilon may have been spent.
 
@@ -180,7 +181,14 @@ class Policy:
     rules: tuple[Rule, ...]
     required: tuple[str, ...] = ()
     maximum_epsilon: float | None = None
-    text: str | None = field(default=None, repr=False, compare=False)
+    text: str | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        said = [f"rules on {few([rule.measure for rule in self.rules]) or 'nothing'}"]
+        said += [f"required: {few(self.required)}"] if self.required else []
+        if self.maximum_epsilon is not None:
+            said.append(f"epsilon at most {self.maximum_epsilon:g}")
+        return f"Policy({'; '.join(said)})"
 
     @property
     def measures(self) -> tuple[str, ...]:
