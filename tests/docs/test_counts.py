@@ -17,10 +17,13 @@ def page() -> dict[str, int]:
     return {label: int(value.replace(",", "")) for label, value in rows}
 
 
-def test_no_count_is_above_the_page():
+def test_no_count_is_above_the_page_and_sizes_are_true():
     found, told = COUNTS["counts"](ROOT / "src" / "understudy"), page()
     assert list(found) == list(told)
-    assert {label: n for label, n in found.items() if n > told[label]} == {}
+    above = {label: n for label, n in found.items() if n > told[label]}
+    assert {label: n for label, n in above.items() if label not in COUNTS["SIZES"]} == {}
+    sizes = {label: abs(found[label] / told[label] - 1) for label in COUNTS["SIZES"]}
+    assert {label: off for label, off in sizes.items() if off > 0.05} == {}, "count again"
 
 
 def test_no_class_name_is_used_for_two_things():
