@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.memory import MemorySource
 from understudy.data.schema import Column, Schema
+from understudy.data.source import source_of
 from understudy.data.tables import Table
 from understudy.errors import OptionError
 from understudy.jobs.progress import Progress
@@ -57,7 +57,7 @@ class _TrainingRows:
 
     def _log_shares(self, rows: Table, wanted: pl.DataFrame) -> NDArray[np.float64]:
         """Give the log of the share of training rows that equal each of those wanted."""
-        own = MemorySource(Table(self.rows_, rows.schema))
+        own = source_of(Table(self.rows_, rows.schema))
         with np.errstate(divide="ignore"):
             made: NDArray[np.float64] = np.log(own.copies(wanted) / self.rows_.height)
         return made
@@ -73,7 +73,7 @@ class _TrainingRows:
     def _alike(self, kept: Table, rng: np.random.Generator) -> NDArray[np.int64]:
         """Find for each row a training row with the same kept values; any, where there is none."""
         whole = Table(self.rows_.select(self.keep), kept.schema)
-        both = pl.concat([MemorySource(whole).rows(), MemorySource(kept).rows()])
+        both = pl.concat([whole.plain, kept.plain])
         group = both.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy().astype(int)
         own, asked = group[: whole.height], group[whole.height :]
         order = rng.permutation(whole.height)
@@ -116,7 +116,7 @@ class Bootstrap(_TrainingRows):
 
     def log_likelihood(self, rows: Table) -> NDArray[np.float64]:
         """Give the log of each row's chance."""
-        return self._log_shares(rows, MemorySource(rows).rows())
+        return self._log_shares(rows, rows.plain)
 
 
 @dataclass
@@ -153,7 +153,7 @@ class Independent(_TrainingRows):
 
     def log_likelihood(self, rows: Table) -> NDArray[np.float64]:
         """Give the log of each row's chance."""
-        plain = MemorySource(rows).rows()
+        plain = rows.plain
         own = [self._log_shares(rows, plain.select(name)) for name in plain.columns]
         made: NDArray[np.float64] = np.sum(own, axis=0)
         return made

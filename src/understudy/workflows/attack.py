@@ -8,8 +8,8 @@ from typing import Any
 
 from understudy.attacks import ATTACKS
 from understudy.attacks.refits import BUDGET, AttackSetting, unheard
-from understudy.data.memory import MemorySource
 from understudy.data.schema import near
+from understudy.data.source import source_of
 from understudy.data.tables import Table
 from understudy.errors import OptionError
 from understudy.jobs.progress import Progress, reporter, shows_progress, silent
@@ -138,7 +138,7 @@ def _described(table: Table, key: bytes) -> dict[str, Any]:
     return {
         "rows": table.height,
         "columns": len(table.schema),
-        "hash": MemorySource(table).digest(key),
+        "hash": source_of(table).digest(key),
     }
 
 

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.memory import MemorySource
 from understudy.data.schema import Schema, near, read_values
+from understudy.data.source import source_of
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.progress import Progress
@@ -87,7 +87,7 @@ class Frame:
         """Model a column, and put it into the matrix of predictors."""
         how, column = COLUMN_METHODS[plan.methods[name]], table.schema[name]
         numeric = how.codes_are_numbers
-        variable = Variable.fit(MemorySource(table), column, codes_are_numbers=numeric)
+        variable = Variable.fit(source_of(table), column, codes_are_numbers=numeric)
         codes, numbers = variable.read(table.values(name))
         matrix[:, len(self.models_)] = variable.predictor(codes, numbers)
         if plan.methods[name] == KEEP:

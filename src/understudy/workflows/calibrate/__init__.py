@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from understudy.data.memory import MemorySource
 from understudy.data.schema import Schema, dumps, near
+from understudy.data.source import source_of
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.fingerprint import fingerprint
@@ -237,7 +237,7 @@ def _roles(
             more = f" ({few} more are proposed and were left out)" if few else ""
             said.append(f"{role} = auto: {', '.join(given[role]) or 'none'}{more}.")
     known, learnt, notes = resolve(table, given["keys"], given["sensitive"])
-    source = MemorySource(table)
+    source = source_of(table)
     Comparison(source, (source,), keys=known, sensitive=learnt)  # refuses wrong names at once
     return known, learnt, [*said, *notes]
 
