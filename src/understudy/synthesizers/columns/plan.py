@@ -201,7 +201,7 @@ class Plan:
 
 def check_method(method: Any, column: str | None = None) -> None:
     """Refuse a column method that does not exist."""
-    if method not in COLUMN_METHODS:
+    if not isinstance(method, str) or method not in COLUMN_METHODS:
         where = f" for '{column}'" if column else ""
         raise OptionError(
             f"there is no column method '{method}'{where}", hint=near(str(method), COLUMN_METHODS)
