@@ -110,9 +110,9 @@ def abilities_of(method: Any) -> frozenset[str]:
     One that runs another program claims no epsilon here: the program may.
     """
     kind: Any = method if isinstance(method, type) else type(method)
-    has_parts = (name for name, ability in ABILITIES.items() if not ability.lacking(kind))
+    has_parts = {name for name, ability in ABILITIES.items() if not ability.lacking(kind)}
     made = frozenset([*kind.card.abilities, *has_parts])
-    return made - {"epsilon" if getattr(kind, "foreign", False) else "program"}
+    return made - {"epsilon" if "program" in has_parts and kind.foreign else "program"}
 
 
 def ability_fault(method: type[Any]) -> str:

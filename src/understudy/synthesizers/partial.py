@@ -10,9 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.data.schema import Schema
-from understudy.data.tables import Condition, Table
+from understudy.data.tables import Condition, Table, warn_left_out
 from understudy.errors import DataError, OptionError
-from understudy.jobs.progress import Progress, silent
+from understudy.jobs.progress import Progress, shows_progress, silent
 from understudy.options import MOST_REPLICATES, check_number
 from understudy.synthesizers import (
     DEFAULT,
@@ -45,6 +45,7 @@ def default_method() -> str:
     return DEFAULT if can_complete(DEFAULT) else FALLBACK
 
 
+@shows_progress
 def replace(
     real: Any,
     columns: Sequence[str],
@@ -55,7 +56,7 @@ def replace(
     replicates: int | None = None,
     schema: Any = None,
     seed: int = 0,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
     constraints: Sequence[str] = (),
     **options: Any,
 ) -> Any:
@@ -75,6 +76,7 @@ def replace(
         Other records to learn from; without it the model learns from the table itself.
     method, seed, options
         As in ``synthesizer``; the method must be able to complete records.
+    progress : function of (label, done, total), or True for a bar
     replicates : int, optional
         How many tables; without it, one table and no list.
     constraints : list of str, optional
@@ -101,6 +103,7 @@ def replace(
         constraints=constraints,
         options=options,
     )
+    warn_left_out(made.real, real, schema)
     tables = [made.real.give_back(made.table(number)) for number in range(replicates or 1)]
     return tables[0] if replicates is None else tables
 
@@ -141,7 +144,7 @@ class Replacement:
         method: str | None = None,
         schema: Any = None,
         seed: int = 0,
-        progress: Progress = silent,
+        progress: Progress | bool = silent,
         constraints: Sequence[str] = (),
         options: Mapping[str, Any] | None = None,
     ) -> Self:
