@@ -18,9 +18,9 @@ from understudy.attacks.refits import (
     Summary,
     World,
     shareable,
-    source,
 )
 from understudy.data.codec import Codec
+from understudy.data.source import source_of
 from understudy.data.tables import Table
 
 BINS = 20
@@ -111,7 +111,7 @@ class Queries:
         """Choose the questions by a table that the attacker knows, and the records."""
         frame = base.frame.select(records.columns)
         known = Table(pl.concat([frame, records.cast(frame.schema)]), base.schema)
-        codec = Codec.fit(source(known), bins=BINS)
+        codec = Codec.fit(source_of(known), bins=BINS)
         points, codes, numbers = _read(codec, known)
         rows = base.height
         # a record is rare among the others: it does not count itself
