@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol
 
-from understudy.errors import UnderstudyError
+from understudy.errors import DataError, UnderstudyError
 from understudy.jobs.guard import end_without_trace
 from understudy.jobs.processes import (
     Process,
@@ -50,7 +50,7 @@ class Outcome:
 
     ``kind`` is ``failed`` (it raised), ``lost`` (its process ended), ``too long`` (for a single
     task) or ``out of time`` (the deadline of the whole job came first). ``is_known``: it stood in
-    the journal.
+    the journal. ``cause`` is what was raised in this process.
     """
 
     task: Any
@@ -58,6 +58,13 @@ class Outcome:
     kind: Kind = "done"
     error: str = ""
     is_known: bool = False
+    cause: Exception | None = None
+
+    def result(self) -> Any:
+        """Give the value; raise what became of the task if there is none."""
+        if self.kind == "done":
+            return self.value
+        raise self.cause or DataError(self.error, hint="run it again")
 
 
 @dataclass(frozen=True)
@@ -90,9 +97,9 @@ def attempt(job: Job, task: Any) -> Outcome:
     try:
         return Outcome(task, job.do(task))
     except UnderstudyError as error:
-        return Outcome(task, None, "failed", str(error).replace("\n", "; "))
+        return Outcome(task, None, "failed", str(error).replace("\n", "; "), cause=error)
     except Exception as error:
-        return Outcome(task, None, "failed", f"{type(error).__name__}: {error}")
+        return Outcome(task, None, "failed", f"{type(error).__name__}: {error}", cause=error)
 
 
 Inbox = queue.SimpleQueue[tuple["Worker", Process, bytes | None]]
