@@ -185,8 +185,8 @@ class GeneratorJob:
         self.files = files
 
     @cached_property
-    def real(self) -> tuple[Columns, Columns]:
-        """Training and holdout."""
+    def real(self) -> tuple[Columns, Columns, "Fidelity", dict[str, dict[str, int]]]:
+        """Training, holdout, the tables of counts of training, and all levels by number."""
         training = read_training(self.files.training)
         holdout = read_other(self.files.holdout, training)
         if holdout.rows < 2:
@@ -194,26 +194,16 @@ class GeneratorJob:
                 f"{self.files.holdout}: there is only one row",
                 hint="a holdout needs two rows or more",
             )
-        return training, holdout
-
-    @cached_property
-    def fidelity(self) -> "Fidelity":
-        """The tables of counts of training."""
-        return Fidelity(self.real[0])
-
-    @cached_property
-    def levels(self) -> dict[str, dict[str, int]]:
-        """The numbers of all levels of the real rows."""
-        training, holdout = self.real
-        return {name: _levels(training.texts[name], holdout.texts[name]) for name in training.texts}
+        levels = {n: _levels(training.texts[n], holdout.texts[n]) for n in training.texts}
+        return training, holdout, Fidelity(training), levels
 
     def do(self, part: shared.StudyPart) -> dict[str, Any]:
         """Measure a generator, or the holdout in its place."""
-        training, holdout = self.real
+        training, holdout, fidelity, levels = self.real
         path = self.files.generators.get(part.words[1])
         synthetic = None if path is None else read_other(path, training)
-        found = self.fidelity.of(holdout if synthetic is None else synthetic)
-        return {**found, **closest_records(training, holdout, synthetic, self.levels)}
+        found = fidelity.of(holdout if synthetic is None else synthetic)
+        return {**found, **closest_records(training, holdout, synthetic, levels)}
 
 
 @dataclass(frozen=True)
