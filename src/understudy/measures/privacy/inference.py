@@ -287,7 +287,7 @@ class GuessedColumn:
     ) -> "GuessedColumn":
         """Read a sensitive column of all tables."""
         column = places.names.index(name)
-        is_number = comparison.schema[name].is_numeric and len(places.numbers[column]) > 0
+        is_number = comparison.schema[name].is_numeric and len(places.numbers(column)) > 0
         tables = tuple(
             places.values(column, table, as_numbers=is_number)
             for table in range(len(places.tables))

@@ -30,7 +30,14 @@ from understudy.judging.register import K
 from understudy.judging.swaps import check_times, groups, swap_labels
 from understudy.measures.boosting import boosted, one_by_one
 from understudy.measures.pictures.rule import share
-from understudy.measures.privacy.coding import Flags, Floats, Ints, Points, distinct, mixed_points
+from understudy.measures.privacy.coding import (
+    Flags,
+    Floats,
+    Ints,
+    MixedPoints,
+    distinct,
+    mixed_points,
+)
 
 ATTACKS = ("distance to the closest record", "density ratio", "classifier")
 COMBINED = "combination"
@@ -162,9 +169,9 @@ class Sides:
         Which columns are categories.
     """
 
-    synthetic: Points
-    reference: Points
-    persons: Points
+    synthetic: MixedPoints
+    reference: MixedPoints
+    persons: MixedPoints
     rows: Ints
     is_member: Flags
     units: Ints
@@ -219,7 +226,7 @@ def first_part(units: Ints, share: float, rng: np.random.Generator) -> Flags:
 
 
 def _nearest(
-    sides: Sides, table: Points, nearest: int, ends: tuple[int, ...]
+    sides: Sides, table: MixedPoints, nearest: int, ends: tuple[int, ...]
 ) -> Iterator[tuple[Floats, Floats, int]]:
     """Look for the nearest distinct records of persons in a table, piece by piece.
 

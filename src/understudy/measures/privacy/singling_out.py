@@ -100,7 +100,7 @@ def singling_out(
             "No predicate holds for exactly one record of the synthetic table: its records are "
             "alike, or there is only one."
         )
-    index = Index.of(np.concatenate(places.tables[1:], axis=1), max(places.sizes))
+    index = Index.of(np.concatenate(places.tables[1:], axis=1), places.size)
     lists = [
         box_members(index, p.columns, p.low, p.high, most=MOST_MATCHES)[1] for p in kinds.values()
     ]
@@ -129,8 +129,8 @@ def _predicates(
     varied = np.flatnonzero((distinct != distinct[:, :1]).any(axis=1))
     if not len(varied):
         return {}, []
-    index = Index.of(distinct, max(places.sizes))
-    ends = [len(numbers) for numbers in places.numbers]
+    index = Index.of(distinct, places.size)
+    ends = [coder.bins for coder in places.codec.columns]
     width = min(columns, len(varied))
     made = {
         "univariate": univariate(
