@@ -27,6 +27,7 @@ from understudy.data.tables import Table
 from understudy.errors import OptionError
 from understudy.judging.findings import LEVEL, Card, Finding, Part, described
 from understudy.judging.rates import clopper_pearson
+from understudy.judging.register import register
 
 FEWEST = 4
 THIRD = 3
@@ -316,10 +317,7 @@ def _finding(
         flagged=claimed is not None and value > claimed,
         parts=tuple(parts),
         note=" ".join(filter(None, said)),
-        register=pl.DataFrame(
-            {"measure": [CARD.name], "training_row": [place]},
-            schema={"measure": pl.String, "training_row": pl.Int64},
-        ),
+        register=register(CARD.name, [place], "neighbouring tables"),
     )
 
 

@@ -34,6 +34,7 @@ from understudy.judging.findings import (
     described,
 )
 from understudy.judging.rates import EXPECTED, RATES, clopper_pearson, threshold
+from understudy.judging.register import register
 from understudy.options import AtLeast
 
 FEWEST = 8
@@ -389,7 +390,13 @@ def _finding(
         parts=(*each, *rates),
         tables=tables,
         note=" ".join(filter(None, notes)),
-        register=_register(targets, shadows),
+        register=register(
+            CARD.name,
+            [*targets.rows.tolist(), *[None] * targets.made_up.height],
+            targets.names,
+            area=shadows.area,
+            p_value=shadows.p_value,
+        ),
     )
 
 
@@ -420,17 +427,4 @@ def _pooled(shadows: Shadows, rate: float) -> Part:
         found.wrong / found.others,
         unit="fraction",
         interval=found.interval(1 - LEVEL),
-    )
-
-
-def _register(targets: Targets, shadows: Shadows) -> pl.DataFrame:
-    made_up = [None] * targets.made_up.height
-    return pl.DataFrame(
-        [
-            pl.Series("measure", [CARD.name] * len(targets), pl.String),
-            pl.Series("training_row", [*targets.rows.tolist(), *made_up], pl.Int64),
-            pl.Series("attack", targets.names, pl.String),
-            pl.Series("area", shadows.area, pl.Float64),
-            pl.Series("p_value", shadows.p_value, pl.Float64),
-        ]
     )

@@ -32,6 +32,7 @@ from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.workers import Outcome
 from understudy.judging.findings import LEVEL, Card, Finding, Part, TableOfNumbers, described
+from understudy.judging.register import register
 
 MOST_EXACT = 1000
 MOST_REFITTED = 64
@@ -445,19 +446,15 @@ def _ranked(posterior: Floats) -> TableOfNumbers:
 
 def _register(record: int, among: PossibleRecords, weighed: Weighed) -> pl.DataFrame:
     """List all candidates; those whose worlds failed have no posterior."""
-    many = len(among)
-    posterior: list[float | None] = [None] * many
-    for place, chance in zip(weighed.places, weighed.posterior, strict=True):
-        posterior[place] = float(chance)
-    listed = pl.DataFrame(
-        {
-            "measure": [CARD.name] * many,
-            "training_row": pl.Series([record] * many, dtype=pl.Int64),
-            "candidate": among.told(),
-            "is_real": np.arange(many) == among.truth,
-            "posterior": pl.Series(posterior, dtype=pl.Float64),
-        }
-    )
-    prior = pl.when(pl.col("posterior").is_not_null()).then(pl.lit(1 / len(weighed.places)))
-    listed = listed.with_columns(prior=prior)
-    return listed.sort("posterior", descending=True, maintain_order=True, nulls_last=True)
+    many, told = len(among), among.told()
+    failed = np.setdiff1d(np.arange(many), weighed.places)
+    ranked = np.argsort(-weighed.posterior, kind="stable")
+    order = np.concatenate([np.array(weighed.places)[ranked], failed])
+    chances = [*weighed.posterior[ranked].tolist(), *[None] * len(failed)]
+    return register(
+        CARD.name, [record] * many, "exact chances" if weighed.is_exact else "refits", most=None,
+        candidate=[told[place] for place in order],
+        is_real=order == among.truth,
+        posterior=chances,
+        prior=[None if chance is None else 1 / len(weighed.places) for chance in chances],
+    )  # fmt: skip

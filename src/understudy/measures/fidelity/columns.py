@@ -271,6 +271,7 @@ NORMALIZED_KL = Card(
     not_shown="Columns are looked at one by one: broken relations between columns, and copies "
     "of real records, do not show. One ruined column among many moves the mean little: read the "
     "parts.",
+    in_memory=False,
 )
 
 
