@@ -446,14 +446,14 @@ def _ranked(posterior: Floats) -> TableOfNumbers:
 
 def _register(record: int, among: PossibleRecords, weighed: Weighed) -> pl.DataFrame:
     """List all candidates; those whose worlds failed have no posterior."""
-    many, told = len(among), among.told()
+    many = len(among)
     failed = np.setdiff1d(np.arange(many), weighed.places)
     ranked = np.argsort(-weighed.posterior, kind="stable")
     order = np.concatenate([np.array(weighed.places)[ranked], failed])
     chances = [*weighed.posterior[ranked].tolist(), *[None] * len(failed)]
     return register(
         CARD.name, [record] * many, "exact chances" if weighed.is_exact else "refits", most=None,
-        candidate=[told[place] for place in order],
+        candidate=among.told().gather(order).to_list(),
         is_real=order == among.truth,
         posterior=chances,
         prior=[None if chance is None else 1 / len(weighed.places) for chance in chances],
