@@ -35,7 +35,7 @@ from understudy.judging.findings import (
 )
 from understudy.judging.rates import EXPECTED, RATES, clopper_pearson, threshold
 from understudy.judging.register import register
-from understudy.options import AtLeast
+from understudy.options import AtLeast, OneOf
 
 FEWEST = 8
 GAMES = ("alone", "together")
@@ -102,10 +102,10 @@ def membership(
     record: int | None = None,
     records: Annotated[int, AtLeast(0)] = 4,
     canaries: Annotated[int, AtLeast(0)] = 1,
-    trials: int = 100,
+    trials: Annotated[int, AtLeast(2 * FEWEST)] = 100,
     rows: Any = None,
-    game: str = "alone",
-    permutations: int = 1000,
+    game: Annotated[str, OneOf(*GAMES)] = "alone",
+    permutations: Annotated[int, AtLeast(2)] = 1000,
 ) -> Finding:
     """Tell releases made with a record from those made without it.
 
@@ -126,12 +126,6 @@ def membership(
         random half of the records attacked, which takes far fewer refits.
     """
     targets = _targets(setting, record, records, canaries)
-    if game not in GAMES:
-        raise OptionError(f"game = '{game}'", hint=f"use one of {', '.join(GAMES)}")
-    if trials < 2 * FEWEST or permutations < 2:
-        raise OptionError(
-            f"trials = {trials}, permutations = {permutations}", hint=f"use at least {2 * FEWEST}"
-        )
     sizes = check_sizes(rows, setting.train.height)
     base = np.delete(np.arange(setting.train.height), targets.rows)
     known = Table(setting.train.frame[base], setting.train.schema)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -33,6 +34,7 @@ from understudy.errors import DataError, OptionError
 from understudy.jobs.workers import Outcome
 from understudy.judging.findings import LEVEL, Card, Finding, Part, TableOfNumbers, described
 from understudy.judging.register import register
+from understudy.options import AtLeast, OneOf
 
 MOST_EXACT = 1000
 MOST_REFITTED = 64
@@ -194,8 +196,8 @@ def worlds(
     most: int | None = None,
     alternatives: int = 15,
     copies: int = 1,
-    by: str = "auto",
-    rounds: int = 200,
+    by: Annotated[str, OneOf(*WAYS)] = "auto",
+    rounds: Annotated[int, AtLeast(2)] = 200,
 ) -> Finding:
     """Guess the last record from what the generator makes in every world that it allows.
 
@@ -218,10 +220,6 @@ def worlds(
     rounds : int
         The most refits of each world.
     """
-    if by not in WAYS:
-        raise OptionError(f"by = '{by}'", hint=f"use one of {', '.join(WAYS)}")
-    if copies < 1 or rounds < 2:
-        raise OptionError(f"copies = {copies}, rounds = {rounds}", hint="use 1 copy, 2 rounds")
     exact = knows_chances(setting.generator, setting.train)
     if by == "likelihood" and not exact:
         raise OptionError(

@@ -94,8 +94,6 @@ def adversary_error(
     that counts as most unique (at least 20 persons; who is as unique as the last is in too).
     """
     counts = _counts(neighbours)
-    if not 0 < share <= 1:
-        raise OptionError(f"share = {share}", hint="give a share above 0 and up to 1")
     sensitive = sensitive_columns(comparison)
     if isinstance(sensitive, str):
         return CARD.not_applicable(sensitive)

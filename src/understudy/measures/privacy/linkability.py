@@ -67,8 +67,6 @@ def linkability(
     keys is a look, or ``subsets`` of them drawn at random where there are more. By itself, all keys
     together. With more ``neighbours``, a record counts that is as near as the so-manieth.
     """
-    if neighbours < 1:
-        raise OptionError(f"{CARD.name}: neighbours = {neighbours}", hint="use at least 1")
     others = _second(comparison, second)
     if not others:
         return CARD.not_applicable(

@@ -9,6 +9,7 @@ learnt from labels: it is learnt anew under every swap, on one half of the perso
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -38,6 +39,7 @@ from understudy.measures.privacy.coding import (
     distinct,
     mixed_points,
 )
+from understudy.options import Between
 
 ATTACKS = ("distance to the closest record", "density ratio", "classifier")
 COMBINED = "combination"
@@ -100,7 +102,7 @@ def membership(
     curve: bool = True,
     strata: str | None = None,
     group: str | None = None,
-    register: float = WORST,
+    register: Annotated[float, Between(0, 1)] = WORST,
 ) -> Finding:
     """Tell training persons from holdout persons by the synthetic table.
 
@@ -111,8 +113,6 @@ def membership(
     """
     if not 0 < reference < 1:
         raise OptionError(f"reference = {reference}", hint="give a share between 0 and 1")
-    if not 0 <= register <= 1:
-        raise OptionError(f"register = {register}", hint="give a share between 0 and 1")
     check_times(CARD.name, permutations)
     if min(comparison.height("train"), comparison.height("holdout") // 2) < FEWEST:
         return CARD.not_applicable(

@@ -104,8 +104,6 @@ def radius_attribution(
     categories at once ``svm.SVR+svm.SVC``) or such an estimator itself.
     """
     reach = _radius(radius)
-    if weights not in ("inverse", "equal"):
-        raise OptionError(f"weights = {weights!r}", hint="use inverse or equal")
     sets, remark = key_sets(comparison, length, subsets, name=CARD.name)
     found = sensitive_columns(comparison)
     if isinstance(found, str):

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, described
 from understudy.judging.judge import Judgement, judge_draws, unjudged
@@ -85,9 +84,6 @@ def singling_out(
     """
     from understudy.kernels.boxes import Index, box_members
 
-    for option, value in (("attacks", attacks), ("columns", columns)):
-        if value < 1:
-            raise OptionError(f"{CARD.name}: {option} = {value}", hint="use at least 1")
     if not enough(*(comparison.height(which) for which in real_tables(comparison))):
         return CARD.not_applicable(FEW_PERSONS)
     places = Places.of(
