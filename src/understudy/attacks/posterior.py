@@ -135,8 +135,8 @@ class NearRows:
         return made.reshape(-1)
 
     def _counts(self, sample: Table) -> Floats:
-        wanted = self.codec.encode(self.rows).codes
-        codes = self.codec.encode(sample).codes
+        wanted = source_of(self.rows).coded(self.codec).codes
+        codes = source_of(sample).coded(self.codec).codes
         ends = (0, 1, 2, max(3, codes.shape[1] // 3))[: self.kinds]
         made = np.empty((len(wanted), self.kinds))
         for place, candidate in enumerate(wanted):

@@ -139,12 +139,12 @@ class Queries:
 
 
 def _read(codec: Codec, table: Table) -> tuple[NDArray[np.float32], Ints, Floats]:
-    coded = codec.encode(table, scaled=True)
+    asked = source_of(table)
+    coded = asked.coded(codec, scaled=True)
     numbers = np.full((table.height, len(codec.columns)), np.nan)
     for place, coder in enumerate(codec.columns):
-        read = table.values(coder.column.name).numbers
-        if read is not None:
-            numbers[:, place] = read
+        if coder.column.is_numeric:
+            numbers[:, place] = asked.numbers(coder.column.name)
     return coded.points()[0], coded.codes.astype(np.int64), numbers
 
 
