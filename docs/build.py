@@ -13,7 +13,6 @@ from understudy.data.datasets import FOLDER, Dataset, registry
 from understudy.measures import MEASURES, Measure
 from understudy.options import declared
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS
-from understudy.synthesizers import options_of as method_options
 
 HERE = Path(__file__).parent
 DIRECTIONS = {"lower": "lower", "higher": "higher", "reference": "nearer to the reference"}
@@ -144,7 +143,7 @@ def page() -> str:
                 method.card.loses,
                 method.card.claim,
                 method.card.file,
-                options(method_options(method)),
+                options(declared(method)),
                 method.card.source,
             ]
             for name, method in SYNTHESIZERS.items()

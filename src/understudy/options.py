@@ -25,7 +25,13 @@ MOST_TREES = 10_000
 MOST_WORKERS = 1_024
 MOST = 10**9  # of whatever else is a number
 
-KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+KINDS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    dict: "names with values",
+}
 PLAIN = "use numbers, texts and lists of them"
 
 
@@ -42,6 +48,9 @@ class Between:
         parts += [] if self.above is None else [f"above {self.above:g}"]
         parts += [] if self.most in (MOST, math.inf) else [f"{self.most:,} at most"]
         return ", ".join(parts)
+
+
+SHARE = Between(0, 1)
 
 
 def AtLeast(least: float) -> Between:
@@ -84,21 +93,19 @@ class Option:
 
     @property
     def is_text(self) -> bool:
-        """Whether it is text and nothing else, so that ``1`` on a command line is no number."""
-        return set(self.kinds) <= {str, NoneType}
+        """Whether it is text, or text if not given: ``1.10`` on a command line is no number."""
+        return set(self.kinds) <= {str, NoneType} or self.default == ""
 
     def check(self, what: str, value: Any) -> None:
         """Refuse a value of another kind, out of bounds, or none of those to choose from."""
         if not any(_is_of(kind, value) for kind in self.kinds):
             words = [_words(kind) for kind in self.kinds if kind is not NoneType]
-            raise OptionError(
-                f"{what} = {value!r} is not {' or '.join(words)}",
-                hint=f"the default is {self.default}",
-            )
+            kinds = " or ".join(words)
+            empty = self.default in (None, "", ())
+            hint = f"give {kinds}, or leave it out" if empty else f"the default is {self.default}"
+            raise OptionError(f"{what} = {value!r} is not {kinds}", hint=hint)
         if self.choices is not None and isinstance(value, str) and value not in self.choices.values:
-            raise OptionError(
-                f"{what} = {value!r}", hint=f"use one of {', '.join(self.choices.values)}"
-            )
+            raise OptionError(f"{what} = {value!r}", hint=f"use one of {self.choices}")
         bounds = self.bounds
         if self.is_number and _is_of(float, value) and value != bounds.most:
             check_number(what, value, bounds.least, bounds.most, above=bounds.above)
@@ -192,9 +199,9 @@ def _is_of(kind: Any, value: Any) -> bool:
 
 
 def _words(kind: Any) -> str:
-    if kind in KINDS:
-        return KINDS[kind]
     general = get_origin(kind) or kind
+    if general in KINDS:
+        return KINDS[general]
     if issubclass(general, Sequence):
         return "a list of names" if get_args(kind)[:1] == (str,) else "a list"
     return f"a {general.__name__}"
@@ -236,6 +243,8 @@ def check_number(
         raise OptionError(f"{what} = {value!r} is no finite number", hint="give a finite number")
     if whole and not isinstance(value, Integral):
         raise OptionError(f"{what} = {value!r}", hint="give a whole number")
+    if (least, most) == (SHARE.least, SHARE.most) and not 0 <= value <= 1:
+        raise OptionError(f"{what} = {value}", hint="use a share between 0 and 1")
     if above is not None and value <= above:
         raise OptionError(f"{what} = {value}", hint=f"use a number above {above:g}")
     if least is not None and value < least:

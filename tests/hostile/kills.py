@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ def _findings(folder: Path) -> Any:
 
 def _cells(folder: Path) -> Any:
     files = sorted((folder / "killed_cells").glob("*.json"))
-    wanted = ("method", "split", "seed", "status", "values")
+    wanted = ("method", "split", "seed", "status", "findings", "sizes")
     cells = [json.loads(file.read_text()) for file in files]
     return [{name: cell.get(name) for name in wanted} for cell in cells]
 
@@ -85,9 +85,13 @@ def jobs() -> list[Job]:
     ]  # fmt: skip
 
 
-def kill(folder: Path, kills: int = KILLS) -> Iterator[Outcome]:
+def _chosen(only: Collection[str]) -> list[Job]:
+    return [job for job in jobs() if not only or job.name in only]
+
+
+def kill(folder: Path, only: Collection[str] = (), kills: int = KILLS) -> Iterator[Outcome]:
     """Kill each command again and again, and look what the same command makes afterwards."""
-    for job in jobs():
+    for job in _chosen(only):
         _clear(folder, job)
         before = time.monotonic()
         first = run(_trial(job, "undisturbed"), folder)
@@ -166,9 +170,9 @@ def _clear(folder: Path, job: Job) -> None:
         path.unlink(missing_ok=True)
 
 
-def two_at_once(folder: Path) -> Iterator[Outcome]:
+def two_at_once(folder: Path, only: Collection[str] = ()) -> Iterator[Outcome]:
     """Start the same command twice: one may be refused, the result is whole."""
-    for job in jobs():
+    for job in _chosen(only):
         for number in range(3):
             _clear(folder, job)
             trial = _trial(job, f"two at once, {number}")

@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("kinds", nargs="*", help=f"of {', '.join([*KINDS, *RUNNING])}")
     parser.add_argument("--share", type=float, default=1.0, help="of the malformed inputs")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--only", nargs="*", default=(), help="commands that are killed; else all")
     given = parser.parse_args(arguments)
     wanted = given.kinds or [*KINDS, *RUNNING]
     outcomes: list[Outcome] = []
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             outcomes.append(Outcome(Trial("bad models", "forged", ()), "ran a program", ""))
         for kind in RUNNING:
             if kind in wanted:
-                outcomes += told(RUNNING[kind](folder))
+                outcomes += told(RUNNING[kind](folder, given.only))
     bad = [outcome for outcome in outcomes if not outcome.is_good]
     for outcome in bad:
         tail = "\n    ".join(outcome.said.strip().splitlines()[-6:])

@@ -1,6 +1,7 @@
 """Locks on every system: without fcntl, as on Windows, those of msvcrt are taken."""
 
 import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -66,10 +67,12 @@ def test_without_fcntl(tmp_path):
 def test_one_at_a_time(tmp_path):
     with (
         locked(tmp_path / "a", hint="wait"),
-        pytest.raises(DataError, match="another run is at work on it"),
+        pytest.raises(DataError, match="another run is at work on it") as caught,
         locked(tmp_path / "a", hint="wait"),
     ):
         pass
+    if Path("/proc/locks").is_file():
+        assert caught.value.message.endswith(f"at work on it (process {os.getpid()})")
     assert not list(tmp_path.iterdir())
 
 

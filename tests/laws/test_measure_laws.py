@@ -11,6 +11,8 @@ from understudy.judging.findings import Finding
 from understudy.measures import MEASURES
 from understudy.options import declared
 from understudy.testing import MeasureLaws, check_measure
+from understudy.testing.measures import ROLES, CountedSource
+from understudy.workflows.measuring import run_measure
 
 NAMES = list(MEASURES)
 FIDELITY = [name for name in NAMES if name.startswith("fidelity.")]
@@ -39,6 +41,16 @@ def test_laws(name, law, laws):
         assert copy.value == copy.reference < apart.value
     else:
         law(laws, name)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if MEASURES[n].card.in_memory])
+def test_a_card_says_no_more_than_needed_about_memory(name, laws):
+    """The law is that measures without need of rows ask for none; here: all others do ask."""
+    roles = {**ROLES, "target": "income" if name == "utility.regression" else ROLES["target"]}
+    comparison = compare_tables(**laws.tables, options=laws.options, aligned=True, **roles)
+    found = run_measure(MEASURES[name], CountedSource.compare(comparison))
+    assert found.status == "failed"
+    assert "only counts was asked for" in found.note
 
 
 @pytest.mark.parametrize("name", FIDELITY)

@@ -84,9 +84,12 @@ def test_looks_are_counted_without_a_holdout_too(name, tables):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("length", [0, 4, True, 1.5])
-def test_a_length_that_makes_no_sense_is_refused(name, length, tables):
-    with pytest.raises(OptionError, match="with 3 keys"):
+@pytest.mark.parametrize(
+    ("length", "words"),
+    [(0, "with 3 keys"), (4, "with 3 keys"), (True, "whole number"), (1.5, "whole number")],
+)
+def test_a_length_that_makes_no_sense_is_refused(name, length, words, tables):
+    with pytest.raises(OptionError, match=words):
         measured(name, tables, length=length)
 
 

@@ -402,7 +402,7 @@ def test_independent_columns_stay_independent():
         ({"shrink": 1.5}, "between 0 and 1"),
         ({"shrink": "much"}, "the default is 0.0"),
         ({"shrink": True}, "the default is 0.0"),
-        ({"keep": 3}, "list of texts"),
+        ({"keep": 3}, "list of names"),
     ],
 )
 def test_options_beyond_their_ends(options, words):

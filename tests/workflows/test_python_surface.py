@@ -193,7 +193,27 @@ def test_columns_that_are_left_out_are_said(tables):
         us.assess(tables["train"].drop("person_id"), tables["synthetic"].drop("person_id"), **given)
 
 
-def test_replacing_columns_shows_a_bar(tables, capsys):
-    made = us.replace(tables["train"], ["sex"], method="cart", progress=True)
-    assert made.height == 150
-    assert capsys.readouterr().err
+def test_columns_that_a_fit_leaves_out_are_said(tables):
+    train = tables["train"]
+    with pytest.warns(us.LeftOutWarning, match=r"'person_id' \(identifier\)") as caught:
+        us.synthesizer("bootstrap").fit(train)
+    assert [one.filename for one in caught] == [__file__]
+    with pytest.warns(us.LeftOutWarning, match=r"'person_id' \(identifier\)") as caught:
+        us.replace(train, ["age"], method="bootstrap")
+    assert [one.filename for one in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        us.synthesizer("bootstrap").fit(train, schema=us.schema(train))
+        us.synthesizer("bootstrap").fit(us.Table.of(train)).sample(3)
+
+
+def test_a_bar_shows_how_far_a_fit_and_a_sample_are(tables, capsys):
+    train = tables["train"].drop("person_id")
+    made = us.synthesizer("cart", progress=True).fit(train)
+    assert "modelling columns" in capsys.readouterr().err
+    assert made.sample(5).height == 5
+    assert "sampling" in capsys.readouterr().err
+    us.replace(train, ["age"], method="cart", progress=True)
+    assert "modelling columns" in capsys.readouterr().err
+    with pytest.raises(us.UnderstudyError, match="progress = 3"):
+        us.synthesizer("cart", progress=3).fit(train)

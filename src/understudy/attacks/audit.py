@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -27,6 +27,8 @@ from understudy.data.tables import Table
 from understudy.errors import OptionError
 from understudy.judging.findings import LEVEL, Card, Finding, Part, described
 from understudy.judging.rates import clopper_pearson
+from understudy.judging.register import register
+from understudy.options import AtLeast, OneOf
 
 FEWEST = 4
 THIRD = 3
@@ -208,9 +210,9 @@ def audit(
     delta: float | None = None,
     gaussian: bool = False,
     record: int | None = None,
-    neighbours: str = "all",
-    trials: int = 500,
-    rows: int | None = None,
+    neighbours: Annotated[str, OneOf(*NEIGHBOURS)] = "all",
+    trials: Annotated[int, AtLeast(6 * FEWEST)] = 500,
+    rows: Annotated[int | None, AtLeast(1)] = None,
 ) -> Finding:
     """Bound the epsilon of a generator from below.
 
@@ -233,17 +235,9 @@ def audit(
     """
     claimed = _claimed(setting, "epsilon", epsilon)
     slack = _claimed(setting, "delta", delta) or 0.0
-    if trials < 6 * FEWEST:
-        raise OptionError(f"trials = {trials}", hint=f"use at least {6 * FEWEST}")
-    if rows is not None and rows < 1:
-        raise OptionError(f"rows = {rows}", hint="release at least 1")
     if gaussian and not slack > 0:
         raise OptionError(
             "gaussian: a mechanism of Gaussian noise has a delta above 0", hint="give delta"
-        )
-    if neighbours not in NEIGHBOURS:
-        raise OptionError(
-            f"neighbours = '{neighbours}'", hint=f"use one of {', '.join(NEIGHBOURS)}"
         )
     if record is not None and neighbours == "worst":
         raise OptionError(
@@ -316,10 +310,7 @@ def _finding(
         flagged=claimed is not None and value > claimed,
         parts=tuple(parts),
         note=" ".join(filter(None, said)),
-        register=pl.DataFrame(
-            {"measure": [CARD.name], "training_row": [place]},
-            schema={"measure": pl.String, "training_row": pl.Int64},
-        ),
+        register=register(CARD.name, [place], "neighbouring tables"),
     )
 
 

@@ -34,7 +34,8 @@ from understudy.judging.findings import (
     described,
 )
 from understudy.judging.rates import EXPECTED, RATES, clopper_pearson, threshold
-from understudy.options import AtLeast
+from understudy.judging.register import register
+from understudy.options import AtLeast, OneOf
 
 FEWEST = 8
 GAMES = ("alone", "together")
@@ -101,10 +102,10 @@ def membership(
     record: int | None = None,
     records: Annotated[int, AtLeast(0)] = 4,
     canaries: Annotated[int, AtLeast(0)] = 1,
-    trials: int = 100,
+    trials: Annotated[int, AtLeast(2 * FEWEST)] = 100,
     rows: Any = None,
-    game: str = "alone",
-    permutations: int = 1000,
+    game: Annotated[str, OneOf(*GAMES)] = "alone",
+    permutations: Annotated[int, AtLeast(2)] = 1000,
 ) -> Finding:
     """Tell releases made with a record from those made without it.
 
@@ -125,12 +126,6 @@ def membership(
         random half of the records attacked, which takes far fewer refits.
     """
     targets = _targets(setting, record, records, canaries)
-    if game not in GAMES:
-        raise OptionError(f"game = '{game}'", hint=f"use one of {', '.join(GAMES)}")
-    if trials < 2 * FEWEST or permutations < 2:
-        raise OptionError(
-            f"trials = {trials}, permutations = {permutations}", hint=f"use at least {2 * FEWEST}"
-        )
     sizes = check_sizes(rows, setting.train.height)
     base = np.delete(np.arange(setting.train.height), targets.rows)
     known = Table(setting.train.frame[base], setting.train.schema)
@@ -389,7 +384,13 @@ def _finding(
         parts=(*each, *rates),
         tables=tables,
         note=" ".join(filter(None, notes)),
-        register=_register(targets, shadows),
+        register=register(
+            CARD.name,
+            [*targets.rows.tolist(), *[None] * targets.made_up.height],
+            targets.names,
+            area=shadows.area,
+            p_value=shadows.p_value,
+        ),
     )
 
 
@@ -420,17 +421,4 @@ def _pooled(shadows: Shadows, rate: float) -> Part:
         found.wrong / found.others,
         unit="fraction",
         interval=found.interval(1 - LEVEL),
-    )
-
-
-def _register(targets: Targets, shadows: Shadows) -> pl.DataFrame:
-    made_up = [None] * targets.made_up.height
-    return pl.DataFrame(
-        [
-            pl.Series("measure", [CARD.name] * len(targets), pl.String),
-            pl.Series("training_row", [*targets.rows.tolist(), *made_up], pl.Int64),
-            pl.Series("attack", targets.names, pl.String),
-            pl.Series("area", shadows.area, pl.Float64),
-            pl.Series("p_value", shadows.p_value, pl.Float64),
-        ]
     )

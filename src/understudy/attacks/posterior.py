@@ -18,8 +18,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.attacks.refits import Floats, Refit, RefitJob, World, source
+from understudy.attacks.refits import Floats, Refit, RefitJob, World
 from understudy.data.codec import Codec
+from understudy.data.source import source_of
 from understudy.data.tables import Table, free_name
 from understudy.errors import OptionError
 
@@ -123,9 +124,9 @@ class NearRows:
         """Compare with the candidates, by the bins and frequencies of the records known."""
         wanted = Table(rows.cast(known.frame.schema), known.schema)
         every = Table(pl.concat([known.frame, wanted.frame]), known.schema)
-        plain, asked = source(wanted).rows(), source(known)
+        plain, asked = wanted.plain, source_of(known)
         times = np.array([asked.copies(plain.select(name)) for name in plain.columns]).T
-        codec = Codec.fit(source(every), bins=BINS)
+        codec = Codec.fit(source_of(every), bins=BINS)
         return cls(codec, wanted, 1 / np.sqrt(times + 1.0), kinds)
 
     def __call__(self, samples: Sequence[Table]) -> Floats:
@@ -134,8 +135,8 @@ class NearRows:
         return made.reshape(-1)
 
     def _counts(self, sample: Table) -> Floats:
-        wanted = self.codec.encode(self.rows).codes
-        codes = self.codec.encode(sample).codes
+        wanted = source_of(self.rows).coded(self.codec).codes
+        codes = source_of(sample).coded(self.codec).codes
         ends = (0, 1, 2, max(3, codes.shape[1] // 3))[: self.kinds]
         made = np.empty((len(wanted), self.kinds))
         for place, candidate in enumerate(wanted):
@@ -143,7 +144,7 @@ class NearRows:
             within = [int((differing <= end).sum()) for end in ends]
             made[place, : len(ends)] = np.diff([0, *within])
         if self.kinds == EVERY:
-            asked, plain = source(sample), source(self.rows).rows()
+            asked, plain = source_of(sample), self.rows.plain
             equal = np.array([asked.copies(plain.select(name)) for name in plain.columns]).T
             own = self.weights == 1
             made[:, -2] = (equal * own).sum(axis=1)

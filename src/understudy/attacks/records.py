@@ -4,9 +4,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.attacks.refits import AttackSetting, source
+from understudy.attacks.refits import AttackSetting
 from understudy.data.codec import Codec
-from understudy.data.source import Source
+from understudy.data.source import Source, source_of
 from understudy.data.tables import Table
 from understudy.errors import OptionError
 
@@ -33,7 +33,7 @@ def vulnerable(table: Table, many: int, *, neighbours: int = NEIGHBOURS) -> NDAr
 
     if many < 1 or neighbours < 1:
         raise OptionError(f"records = {many}, neighbours = {neighbours}", hint="use at least 1")
-    asked = source(table)
+    asked = source_of(table)
     coded = asked.coded(Codec.fit(asked, bins=BINS), scaled=True)
     points, is_category = coded.points()
     width = max(1, len(is_category))
@@ -98,7 +98,7 @@ def made_up(
     >>> set(made_up(table, 1, np.random.default_rng(1))["sex"])
     {'m'}
     """
-    asked = source(table)
+    asked = source_of(table)
     made: dict[str, pl.Series] = {}
     for name in table.frame.columns:
         rows = np.arange(table.height)

@@ -19,9 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.memory import MemorySource
 from understudy.data.schema import Schema, dumps, learn_again
-from understudy.data.source import Source
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.fingerprint import fingerprint
@@ -189,11 +187,6 @@ def refit(
 
 def _numbers(job: RefitJob, entry: dict[str, Any]) -> Floats:
     return entry_numbers(entry, (job.width,))
-
-
-def source(table: Table) -> Source:
-    """Give a table as something that attacks can ask."""
-    return MemorySource(table)
 
 
 def unheard(text: str) -> None:

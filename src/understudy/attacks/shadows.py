@@ -18,9 +18,9 @@ from understudy.attacks.refits import (
     Summary,
     World,
     shareable,
-    source,
 )
 from understudy.data.codec import Codec
+from understudy.data.source import source_of
 from understudy.data.tables import Table
 
 BINS = 20
@@ -111,7 +111,7 @@ class Queries:
         """Choose the questions by a table that the attacker knows, and the records."""
         frame = base.frame.select(records.columns)
         known = Table(pl.concat([frame, records.cast(frame.schema)]), base.schema)
-        codec = Codec.fit(source(known), bins=BINS)
+        codec = Codec.fit(source_of(known), bins=BINS)
         points, codes, numbers = _read(codec, known)
         rows = base.height
         # a record is rare among the others: it does not count itself
@@ -139,12 +139,12 @@ class Queries:
 
 
 def _read(codec: Codec, table: Table) -> tuple[NDArray[np.float32], Ints, Floats]:
-    coded = codec.encode(table, scaled=True)
+    asked = source_of(table)
+    coded = asked.coded(codec, scaled=True)
     numbers = np.full((table.height, len(codec.columns)), np.nan)
     for place, coder in enumerate(codec.columns):
-        read = table.values(coder.column.name).numbers
-        if read is not None:
-            numbers[:, place] = read
+        if coder.column.is_numeric:
+            numbers[:, place] = asked.numbers(coder.column.name)
     return coded.points()[0], coded.codes.astype(np.int64), numbers
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -32,6 +33,8 @@ from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.workers import Outcome
 from understudy.judging.findings import LEVEL, Card, Finding, Part, TableOfNumbers, described
+from understudy.judging.register import register
+from understudy.options import AtLeast, OneOf
 
 MOST_EXACT = 1000
 MOST_REFITTED = 64
@@ -193,8 +196,8 @@ def worlds(
     most: int | None = None,
     alternatives: int = 15,
     copies: int = 1,
-    by: str = "auto",
-    rounds: int = 200,
+    by: Annotated[str, OneOf(*WAYS)] = "auto",
+    rounds: Annotated[int, AtLeast(2)] = 200,
 ) -> Finding:
     """Guess the last record from what the generator makes in every world that it allows.
 
@@ -217,10 +220,6 @@ def worlds(
     rounds : int
         The most refits of each world.
     """
-    if by not in WAYS:
-        raise OptionError(f"by = '{by}'", hint=f"use one of {', '.join(WAYS)}")
-    if copies < 1 or rounds < 2:
-        raise OptionError(f"copies = {copies}, rounds = {rounds}", hint="use 1 copy, 2 rounds")
     exact = knows_chances(setting.generator, setting.train)
     if by == "likelihood" and not exact:
         raise OptionError(
@@ -446,18 +445,14 @@ def _ranked(posterior: Floats) -> TableOfNumbers:
 def _register(record: int, among: PossibleRecords, weighed: Weighed) -> pl.DataFrame:
     """List all candidates; those whose worlds failed have no posterior."""
     many = len(among)
-    posterior: list[float | None] = [None] * many
-    for place, chance in zip(weighed.places, weighed.posterior, strict=True):
-        posterior[place] = float(chance)
-    listed = pl.DataFrame(
-        {
-            "measure": [CARD.name] * many,
-            "training_row": pl.Series([record] * many, dtype=pl.Int64),
-            "candidate": among.told(),
-            "is_real": np.arange(many) == among.truth,
-            "posterior": pl.Series(posterior, dtype=pl.Float64),
-        }
-    )
-    prior = pl.when(pl.col("posterior").is_not_null()).then(pl.lit(1 / len(weighed.places)))
-    listed = listed.with_columns(prior=prior)
-    return listed.sort("posterior", descending=True, maintain_order=True, nulls_last=True)
+    failed = np.setdiff1d(np.arange(many), weighed.places)
+    ranked = np.argsort(-weighed.posterior, kind="stable")
+    order = np.concatenate([np.array(weighed.places)[ranked], failed])
+    chances = [*weighed.posterior[ranked].tolist(), *[None] * len(failed)]
+    return register(
+        CARD.name, [record] * many, "exact chances" if weighed.is_exact else "refits", most=None,
+        candidate=among.told().gather(order).to_list(),
+        is_real=order == among.truth,
+        posterior=chances,
+        prior=[None if chance is None else 1 / len(weighed.places) for chance in chances],
+    )  # fmt: skip

@@ -11,6 +11,7 @@ from understudy.cli import common
 @common.as_json
 def command(json_file: Path | None) -> None:
     """List the methods: what each keeps, what it loses and what it claims."""
+    from understudy.options import declared
     from understudy.synthesizers import ABILITIES, DEFAULT, SYNTHESIZERS, abilities_of, options_of
     from understudy.synthesizers.registry import Broken
 
@@ -38,4 +39,4 @@ def command(json_file: Path | None) -> None:
             f"A saved model contains {card.file}.",
             f"It {'; '.join(able)}." if able else "It only fits and samples.",
         ]
-        common.show_card(name, title, texts, options_of(method))
+        common.show_card(name, title, texts, declared(method))

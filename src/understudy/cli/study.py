@@ -13,6 +13,7 @@ from understudy.cli import common
 @click.option("--data", type=common.FILE, help="Folder of the files; else from UNDERSTUDY_DATA.")
 @common.listed("--datasets", "A,B", "All in the folder if none.")
 @click.option("--quick", is_flag=True, help="A few generators of each data set.")
+@common.journal
 @common.as_json
 @common.quiet
 def command(
@@ -20,6 +21,7 @@ def command(
     data: Path | None,
     datasets: tuple[str, ...],
     quick: bool,
+    journal: Path | None,
     json_file: Path | None,
     quiet: bool,
 ) -> None:
@@ -30,9 +32,11 @@ def command(
     from understudy.studies import study
 
     chosen = study(name)
-    common.check_outputs([], json_file=json_file)
-    with common.progress_bar(quiet) as progress:
-        result = chosen.run(data=data, datasets=datasets, quick=quick, progress=progress)
+    common.check_outputs([journal], json_file=json_file)
+    with common.stopped(common.goes_on(journal), quiet), common.progress_bar(quiet) as progress:
+        result = chosen.run(
+            data=data, datasets=datasets, quick=quick, progress=progress, journal=journal
+        )
     if json_file is not None:
         common.write_json(result, json_file)
     if str(json_file) == "-":

@@ -14,15 +14,27 @@ from numpy.typing import NDArray
 
 from understudy.documents import loads_json, read_text
 from understudy.errors import DataError, OptionError
-from understudy.jobs.locks import OWNER, take
+from understudy.jobs.locks import OWNER, in_use, take
 
-ARTICLES = {"attack": "an attack", "calibration": "a calibration"}
+ARTICLES = {"attack": "an attack", "calibration": "a calibration", "study": "a study"}
 ANOTHER = "name another file"
 ANEW = "name another file, or delete it to begin anew"
 LARGEST = 1 << 31  # bytes; many tasks make a long journal
 INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
 Entry = dict[str, Any]
+
+
+def value_entry(value: Any) -> Entry:
+    """Write a plain value as an entry."""
+    return {"value": value}
+
+
+def entry_value(entry: Entry) -> Any:
+    """Read the plain value of an entry."""
+    if "value" not in entry:
+        raise ValueError("holds no value")
+    return entry["value"]
 
 
 def numbers_entry(value: Any) -> Entry:
@@ -79,7 +91,7 @@ class Journal:
         ----------
         fingerprint : str
             Of all that decides the values: data, options, versions, generator.
-        of : {"attack", "calibration"}
+        of : {"attack", "calibration", "study"}
         read, write : callable
             From an entry to a value, and back; what is no entry of this job is a ValueError.
         """
@@ -180,10 +192,7 @@ def _open_alone(path: Path) -> int:
         raise
     if not alone:
         os.close(handle)
-        raise DataError(
-            f"{path}: another run is at work on it",
-            hint="wait until it has ended, or name another file",
-        )
+        raise in_use(path, path, "wait until it has ended, or name another file")
     return handle
 
 

@@ -96,12 +96,24 @@ def locked(path: Path, *, hint: str, wait: float = 0.0) -> Iterator[None]:
     until = time.monotonic() + max(wait, SHORTLY)
     while (handle := take_file(file)) is None:
         if time.monotonic() >= until:
-            raise DataError(f"{path}: another run is at work on it", hint=hint)
+            raise in_use(path, file, hint)
         time.sleep(PAUSE)
     try:
         yield
     finally:
         give_back(file, handle)
+
+
+def in_use(path: Path, lock: Path, hint: str) -> DataError:
+    """Say that another run has a path; which, where the system tells who holds its lock (Linux)."""
+    holder = ""
+    with contextlib.suppress(OSError):
+        lines = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+        place = lock.stat()
+        device = f"{os.major(place.st_dev):02x}:{os.minor(place.st_dev):02x}:{place.st_ino}"
+        found = [words[4] for words in lines if words[1] == "FLOCK" and words[5] == device]
+        holder = f" (process {found[0]})" if found else ""
+    return DataError(f"{path}: another run is at work on it{holder}", hint=hint)
 
 
 def one_name(path: Path) -> None:

@@ -51,6 +51,16 @@ def shows_progress(function: Callable[P, T]) -> Callable[P, T]:
 
 
 @contextmanager
+def reporting(progress: Progress | bool) -> Iterator[Progress]:
+    """Give the function that progress is reported to; ``True`` shows a bar until the block ends."""
+    if progress is not True:
+        yield reporter(progress)
+        return
+    with bar() as shown:
+        yield shown
+
+
+@contextmanager
 def bar(*, transient: bool = False) -> Iterator[Progress]:
     """Show a bar on standard error; a transient one is gone when the work is done."""
     from rich.console import Console

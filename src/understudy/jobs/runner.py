@@ -7,6 +7,7 @@ task that raises, hangs or loses its process is an outcome that says so; the oth
 import contextlib
 import functools
 import io
+import math
 import os
 import pickle
 import queue
@@ -53,7 +54,7 @@ def run(
         asked whenever a process is free, told whether the deadline is over, and gives a task, or
         None if there is none now.
     workers : int, optional
-        Processes; as many as there are cores if not given.
+        Processes; as many as there are cores if not given. With 0 the tasks are done here.
     limit : float
         Seconds after which a single task is given up.
     start, deadline : float, optional
@@ -82,7 +83,7 @@ def run(
         many = min(many, len(tasks)) if isinstance(tasks, Sized) else many
         tasks = functools.partial(_in_time, iter(tasks))
     limits = TimeLimits(limit, deadline, GRACE if grace is None else grace)
-    payload = portable(job)
+    payload = None if workers == 0 else portable(job)
     outcomes = (
         _here(job, tasks, limits)
         if payload is None
@@ -179,9 +180,8 @@ class _Late(BaseException):
 @contextlib.contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
     """Stop work in this thread after a while, where the system can."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(
-        signal, "setitimer"
-    ):
+    here = threading.current_thread() is threading.main_thread()
+    if not (here and hasattr(signal, "setitimer") and math.isfinite(seconds)):
         yield
         return
 

@@ -4,21 +4,27 @@ import contextlib
 import os
 import pickle
 import queue
-import shutil
-import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol
 
-from understudy.errors import UnderstudyError
+from understudy.errors import DataError, UnderstudyError
+from understudy.jobs.guard import end_without_trace
+from understudy.jobs.processes import (
+    Process,
+    end_group,
+    last_lines,
+    pipe_errors,
+    pipe_of,
+    start_group,
+)
 
 Kind = Literal["done", "failed", "lost", "too long", "out of time"]
 
@@ -29,7 +35,6 @@ READY = b"ready"
 MAIN = "from understudy.jobs.workers import main; main()"
 ONE_CORE = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS")
 TEMPORARY = ("TMPDIR", "TEMP", "TMP")
-LAST_BYTES = 16_384
 
 
 class Job(Protocol):
@@ -45,7 +50,7 @@ class Outcome:
 
     ``kind`` is ``failed`` (it raised), ``lost`` (its process ended), ``too long`` (for a single
     task) or ``out of time`` (the deadline of the whole job came first). ``is_known``: it stood in
-    the journal.
+    the journal. ``cause`` is what was raised in this process.
     """
 
     task: Any
@@ -53,6 +58,13 @@ class Outcome:
     kind: Kind = "done"
     error: str = ""
     is_known: bool = False
+    cause: Exception | None = None
+
+    def result(self) -> Any:
+        """Give the value; raise what became of the task if there is none."""
+        if self.kind == "done":
+            return self.value
+        raise self.cause or DataError(self.error, hint="run it again")
 
 
 @dataclass(frozen=True)
@@ -85,12 +97,12 @@ def attempt(job: Job, task: Any) -> Outcome:
     try:
         return Outcome(task, job.do(task))
     except UnderstudyError as error:
-        return Outcome(task, None, "failed", str(error).replace("\n", "; "))
+        return Outcome(task, None, "failed", str(error).replace("\n", "; "), cause=error)
     except Exception as error:
-        return Outcome(task, None, "failed", f"{type(error).__name__}: {error}")
+        return Outcome(task, None, "failed", f"{type(error).__name__}: {error}", cause=error)
 
 
-Inbox = queue.SimpleQueue[tuple["Worker", "subprocess.Popen[bytes]", bytes | None]]
+Inbox = queue.SimpleQueue[tuple["Worker", Process, bytes | None]]
 
 
 class Worker:
@@ -116,7 +128,7 @@ class Worker:
         self.limits, self.alone = limits, alone
         self.task: Any = None
         self.end, self.late = float("inf"), Outcome(None)
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
         self.start()
 
     def start(self) -> None:
@@ -127,21 +139,19 @@ class Worker:
         own = {} if self.alone else dict.fromkeys(ONE_CORE, "1")
         own |= dict.fromkeys(TEMPORARY, str(self.folder))
         self.words = None if not self.alone else tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115
-        process = subprocess.Popen(
+        process = start_group(
             [sys.executable, "-c", begin, str(self.folder)],
-            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.words,
             env={**os.environ, **own},
-            start_new_session=True,
         )
         self.process, self.is_ready = process, False
         self.listener = threading.Thread(target=self._listen, args=(process,), daemon=True)
         self.listener.start()
         self._send(self.payload)
 
-    def _listen(self, process: "subprocess.Popen[bytes]") -> None:
-        with contextlib.closing(_pipe(process.stdout)) as pipe:
+    def _listen(self, process: Process) -> None:
+        with contextlib.closing(pipe_of(process.stdout)) as pipe:
             while (received := _receive(pipe)) is not None:
                 self.inbox.put((self, process, received))
         self.inbox.put((self, process, None))
@@ -149,7 +159,7 @@ class Worker:
     def _send(self, data: bytes) -> None:
         if self.process is not None:
             with contextlib.suppress(BrokenPipeError):  # that it is lost will be heard
-                _send(_pipe(self.process.stdin), data)
+                _send(pipe_of(self.process.stdin), data)
 
     def ask(self, task: Any) -> None:
         """Hand over a task; its time begins when the process has been started and is ready."""
@@ -193,9 +203,7 @@ class Worker:
             if process is not None:
                 process.wait(0.5)  # one that ended by itself has a status of its own
         if self.words:
-            self.words.seek(max(os.fstat(self.words.fileno()).st_size - LAST_BYTES, 0))
-            lines = self.words.read().decode("utf-8", errors="replace").strip().splitlines()
-            last = f": {(lines or ['it left no message'])[-1]}"
+            last = f": {''.join(last_lines(self.words, 1)) or 'it left no message'}"
         self.stop()
         return f"its process was lost (exit status {process and process.returncode}){last}"
 
@@ -204,44 +212,16 @@ class Worker:
         process, self.process = self.process, None
         if process is None:
             return
-        if hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        else:  # on Windows
-            process.kill()
-        process.wait()
-        # what was still to be sent is of no use to a process that has ended
-        with _errors_for_signals(), contextlib.suppress(BrokenPipeError):
-            _pipe(process.stdin).close()
+        end_group(process)
         self.listener.join(1.0)
         if self.words:
             self.words.close()
 
 
-def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    if pipe is None:
-        raise RuntimeError("the process has no pipe")
-    return pipe
-
-
 def _send(pipe: IO[bytes], data: bytes) -> None:
-    with _errors_for_signals():
+    with pipe_errors():
         pipe.write(HEAD.pack(len(data)) + data)
         pipe.flush()
-
-
-@contextlib.contextmanager
-def _errors_for_signals() -> Iterator[None]:
-    """Let a closed pipe be an error, also where the command line lets it end the program."""
-    here = threading.current_thread() is threading.main_thread()
-    if not (here and hasattr(signal, "SIGPIPE")):
-        yield
-        return
-    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGPIPE, before)
 
 
 def _receive(pipe: IO[bytes]) -> bytes | None:
@@ -265,10 +245,7 @@ def main() -> None:
         """End with all that was started, and leave nothing on disk, when nobody asks any more."""
         while (received := _receive(tasks)) is not None:
             asked.put(received)
-        shutil.rmtree(sys.argv[1], ignore_errors=True)
-        if hasattr(os, "killpg"):
-            os.killpg(0, signal.SIGKILL)
-        os._exit(1)  # on Windows
+        end_without_trace(sys.argv[1])
 
     listener = threading.Thread(target=listen, daemon=True)
     listener.start()

@@ -1,10 +1,11 @@
 """Finding: a number never travels alone. Card: what the number means and what it does not show."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ from understudy.data.schema import few, near, shortened
 from understudy.data.tables import FrameKind, free_name, in_kind
 from understudy.documents import check_form
 from understudy.errors import NameNotFoundError, OptionError
-from understudy.options import AtLeast
+from understudy.options import AtLeast, check
 
 Shown = Annotated[int, AtLeast(0)]  # things that a measure shows
 Status = Literal["ok", "failed", "not_applicable"]
@@ -358,11 +359,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def described(card: Card) -> Callable[[F], F]:
-    """Put a card on a measure: ``@described(Card(...))`` above the function."""
+    """Put a card on a measure or an attack: ``@described(Card(...))`` above the function.
+
+    Its options are checked by its signature, whoever calls it.
+    """
 
     def attach(function: F) -> F:
-        function.card = card  # type: ignore[attr-defined]
-        return function
+        @functools.wraps(function)
+        def checked(*given: Any, **options: Any) -> Any:
+            check(card.name, function, options)
+            return function(*given, **options)
+
+        checked.card = card  # type: ignore[attr-defined]
+        return cast(F, checked)
 
     return attach
 

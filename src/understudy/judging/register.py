@@ -6,6 +6,7 @@ stand beside them under names of their own.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,14 +27,14 @@ def enough(*persons: int) -> bool:
 
 def register(
     measure: str,
-    rows: NDArray[np.integer],
+    rows: NDArray[np.integer] | Sequence[int | None],
     attack: str | Sequence[str],
     why: str | Sequence[str] | None = None,
     *,
     most: int | None = MOST_LISTED,
-    **numbers: NDArray[np.generic],
+    **numbers: NDArray[np.generic] | Sequence[Any],
 ) -> pl.DataFrame:
-    """List training rows, the worst first, with numbers beside each.
+    """List training rows, the worst first, with numbers beside each; a made-up record has no row.
 
     Examples
     --------
@@ -49,9 +50,9 @@ def register(
     return pl.DataFrame(
         {
             "measure": words(measure),
-            "training_row": np.asarray(rows[:most], np.int64),
+            "training_row": pl.Series(rows[:most], dtype=pl.Int64),
             "attack": words(attack),
             "why": words(why),
-            **{name: np.asarray(values[:most]) for name, values in numbers.items()},
+            **{name: values[:most] for name, values in numbers.items()},
         }
     )

@@ -1,7 +1,8 @@
 """Published studies, computed again: one folder a paper, with a README and expected figures.
 
-A study is a module with two functions: ``run(data, datasets, quick, progress)`` gives a plain
-dict, and ``show(result, file)`` prints it beside the published figures.
+A study is a module with two functions: ``run(data, datasets, quick, progress, journal)`` gives a
+plain dict, and ``show(result, file)`` prints it beside the published figures. What is computed is
+kept in the journal, if one is given: a study that was stopped goes on.
 """
 
 import importlib

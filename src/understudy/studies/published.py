@@ -1,10 +1,12 @@
 """What the studies share: published figures, files, and tables that show both side by side."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
-from functools import cache
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import polars as pl
 
@@ -12,6 +14,10 @@ from understudy.data.datasets import dataset
 from understudy.data.schema import near
 from understudy.data.tables import read_file
 from understudy.errors import DataError, OptionError
+from understudy.jobs.fingerprint import fingerprint
+from understudy.jobs.journal import Journal, entry_value, opened, value_entry
+from understudy.jobs.runner import run
+from understudy.jobs.workers import Job
 
 DIFFERS = " ≠"
 SAME = "  "
@@ -47,6 +53,35 @@ def read_dataset(name: str, folder: Path | None) -> pl.DataFrame:
     if not path.is_file():
         raise DataError(f"there is no file '{path}'", hint="check the folder after --data")
     return read_file(path)
+
+
+class StudyPart(NamedTuple):
+    """A part of a study that is computed by itself; its words tell it from the others."""
+
+    words: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """What a journal calls it."""
+        return ", ".join(self.words)
+
+
+def kept_in(journal: Path | None, *decided_by: Any) -> AbstractContextManager[Journal | None]:
+    """Open the journal of a study, if there is to be one: of these data and options alone."""
+    own = partial(fingerprint, *decided_by)
+    return opened(journal, own, "study", read=entry_value, write=value_entry)
+
+
+def computed_parts(
+    job: Job, parts: Iterable[tuple[str, ...]], kept: Journal | None, workers: int | None = 0
+) -> Iterator[tuple[StudyPart, Any]]:
+    """Compute parts that no journal knows, and give all as they come; a failure ends the study.
+
+    They are computed in this process, unless more workers are asked for.
+    """
+    tasks = [StudyPart(words) for words in parts]
+    for outcome in run(job, tasks, workers=workers, limit=math.inf, journal=kept):
+        yield outcome.task, outcome.result()
 
 
 def figure_table(title: str, labels: Iterable[str], figures: Iterable[str], **style: Any) -> Any:

@@ -63,7 +63,7 @@ def synthesizer(
     name: str = DEFAULT,
     *,
     seed: int | None = None,
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
     constraints: Sequence[str] = (),
     **options: Any,
 ) -> Synthesizer:
@@ -71,6 +71,7 @@ def synthesizer(
 
     No seed is 0; for a method with an epsilon, it is noise that nobody can draw again. Constraints,
     such as ``"start <= end"``, are added to those of the schema; every synthetic row meets them.
+    ``progress=True`` shows a bar while it fits and samples.
 
     Examples
     --------

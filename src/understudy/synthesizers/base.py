@@ -8,18 +8,11 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 import numpy as np
 import polars as pl
 
-from understudy.data.schema import Schema, near
+from understudy.data.schema import Schema
 from understudy.data.tables import Table
-from understudy.errors import OptionError
 from understudy.jobs.progress import Progress
-from understudy.options import MOST, check_number
+from understudy.options import check
 from understudy.synthesizers.model_file import State
-
-KINDS: tuple[tuple[type, tuple[type, ...], str], ...] = (
-    (float, (float, int), "a number"),
-    (int, (int,), "a whole number"),
-    (bool, (bool,), "true or false"),
-)
 
 
 @dataclass(frozen=True)
@@ -117,9 +110,9 @@ def abilities_of(method: Any) -> frozenset[str]:
     One that runs another program claims no epsilon here: the program may.
     """
     kind: Any = method if isinstance(method, type) else type(method)
-    has_parts = (name for name, ability in ABILITIES.items() if not ability.lacking(kind))
+    has_parts = {name for name, ability in ABILITIES.items() if not ability.lacking(kind)}
     made = frozenset([*kind.card.abilities, *has_parts])
-    return made - {"epsilon" if getattr(kind, "foreign", False) else "program"}
+    return made - {"epsilon" if "program" in has_parts and kind.foreign else "program"}
 
 
 def ability_fault(method: type[Any]) -> str:
@@ -144,18 +137,13 @@ def options_given(method: Method) -> dict[str, Any]:
     return {f.name: getattr(method, f.name) for f in fields if f.init}
 
 
+def check_options(method: Any) -> None:
+    """Refuse options as they are set that are not as the fields of the method declare them."""
+    check(method.card.name, type(method), options_given(method))
+
+
 def with_options(method: type[Method], options: Mapping[str, Any]) -> Method:
-    """Make a method; options that it does not have, or of another kind, are refused."""
-    name, known = method.card.name, options_of(method)
-    for option, value in options.items():
-        if option not in known:
-            raise OptionError(f"{name} has no option '{option}'", hint=near(option, known))
-        default = known[option]
-        for kind, taken, what in KINDS:
-            if type(default) is kind and type(value) not in taken:
-                raise OptionError(
-                    f"{name}: {option} = {value!r} is not {what}", hint=f"the default is {default}"
-                )
-        if type(default) in (float, int):
-            check_number(f"{name}: {option}", value, most=MOST if type(value) is int else None)
-    return method(**options)
+    """Make a method; options that it does not declare, or that are out of bounds, are refused."""
+    given = {k: v.item() if isinstance(v, np.generic) else v for k, v in options.items()}
+    check(method.card.name, method, given)
+    return method(**given)

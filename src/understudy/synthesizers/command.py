@@ -7,7 +7,7 @@ import shlex
 import shutil
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -18,12 +18,11 @@ from understudy.errors import DataError, OptionError
 from understudy.jobs.fingerprint import file_digest
 from understudy.jobs.progress import Progress
 from understudy.jobs.temporary import TemporaryFolder
-from understudy.options import check_number
-from understudy.synthesizers.base import MethodCard
+from understudy.options import Above, OneOf
+from understudy.synthesizers.base import MethodCard, check_options
 from understudy.synthesizers.program import LARGEST_SEED, ForeignMethod, Oddity, take_in
 
 PLACES = ("train", "out", "rows", "seed")
-FORMATS = ("csv", "parquet")
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 MOST_NOTES = 8
 INTERPRETER = re.compile(
@@ -56,10 +55,10 @@ class Command(ForeignMethod):
     """
 
     command: str = ""
-    format: str = "csv"
-    seconds: float = 600.0
+    format: Annotated[str, OneOf("csv", "parquet")] = "csv"
+    seconds: Annotated[float, Above(0)] = 600.0
     environment: dict[str, str] | None = None
-    version: str = ""
+    version: str | float = ""
     table_: Table = field(init=False, repr=False)
     oddities_: dict[tuple[str, str], Oddity] = field(default_factory=dict, init=False, repr=False)
 
@@ -74,18 +73,10 @@ class Command(ForeignMethod):
     )
 
     def __post_init__(self) -> None:
-        if not isinstance(self.command, str) or not self.command.strip():
-            raise OptionError("command: no program is named", hint=f"give command, {EXAMPLE}")
-        if self.format not in FORMATS:
-            raise OptionError(
-                f"command: format = {self.format!r}", hint=f"use one of {', '.join(FORMATS)}"
-            )
-        check_number("command: seconds", self.seconds, above=0)
-        if not (self.environment is None or isinstance(self.environment, dict)):
-            raise OptionError(
-                f"command: environment = {self.environment!r}", hint="give names with values"
-            )
+        check_options(self)
         self.version = str(self.version)
+        if not self.command.strip():
+            raise OptionError("command: no program is named", hint=f"give command, {EXAMPLE}")
         found = PLACEHOLDER.findall(" ".join(self.words))
         for name in found:
             if name not in PLACES:
@@ -128,7 +119,7 @@ class Command(ForeignMethod):
         starts, or what lies on PATH, may change unseen.
         """
         if self.version:
-            return [("version", self.version)]
+            return [("version", str(self.version))]
         first, *rest = self.words
         found = shutil.which(first, path=(self._environment or os.environ).get("PATH"))
         named = [part for word in rest for part in (word, word.partition("=")[2]) if _is_file(part)]

@@ -3,19 +3,19 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.memory import MemorySource
 from understudy.data.schema import Column, Schema
+from understudy.data.source import source_of
 from understudy.data.tables import Table
 from understudy.errors import OptionError
 from understudy.jobs.progress import Progress
-from understudy.options import check_number
-from understudy.synthesizers.base import Method, MethodCard, abilities_of
+from understudy.options import SHARE, AtLeast
+from understudy.synthesizers.base import Method, MethodCard, abilities_of, check_options
 from understudy.synthesizers.model_file import State
 from understudy.synthesizers.registry import restorable
 
@@ -37,6 +37,9 @@ class _TrainingRows:
 
     card: ClassVar[MethodCard]
 
+    def __post_init__(self) -> None:
+        check_options(self)
+
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Keep the rows."""
         self.rows_ = table.modelled
@@ -57,7 +60,7 @@ class _TrainingRows:
 
     def _log_shares(self, rows: Table, wanted: pl.DataFrame) -> NDArray[np.float64]:
         """Give the log of the share of training rows that equal each of those wanted."""
-        own = MemorySource(Table(self.rows_, rows.schema))
+        own = source_of(Table(self.rows_, rows.schema))
         with np.errstate(divide="ignore"):
             made: NDArray[np.float64] = np.log(own.copies(wanted) / self.rows_.height)
         return made
@@ -73,7 +76,7 @@ class _TrainingRows:
     def _alike(self, kept: Table, rng: np.random.Generator) -> NDArray[np.int64]:
         """Find for each row a training row with the same kept values; any, where there is none."""
         whole = Table(self.rows_.select(self.keep), kept.schema)
-        both = pl.concat([MemorySource(whole).rows(), MemorySource(kept).rows()])
+        both = pl.concat([whole.plain, kept.plain])
         group = both.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy().astype(int)
         own, asked = group[: whole.height], group[whole.height :]
         order = rng.permutation(whole.height)
@@ -116,7 +119,7 @@ class Bootstrap(_TrainingRows):
 
     def log_likelihood(self, rows: Table) -> NDArray[np.float64]:
         """Give the log of each row's chance."""
-        return self._log_shares(rows, MemorySource(rows).rows())
+        return self._log_shares(rows, rows.plain)
 
 
 @dataclass
@@ -153,7 +156,7 @@ class Independent(_TrainingRows):
 
     def log_likelihood(self, rows: Table) -> NDArray[np.float64]:
         """Give the log of each row's chance."""
-        plain = MemorySource(rows).rows()
+        plain = rows.plain
         own = [self._log_shares(rows, plain.select(name)) for name in plain.columns]
         made: NDArray[np.float64] = np.sum(own, axis=0)
         return made
@@ -167,7 +170,7 @@ class Flip(_TrainingRows):
     every column and wears off relations and copies alike as p grows.
     """
 
-    p: float = 0.5
+    p: Annotated[float, SHARE] = 0.5
 
     card: ClassVar[MethodCard] = MethodCard(
         name="flip",
@@ -181,9 +184,6 @@ class Flip(_TrainingRows):
         source="Platzer and Reutterer 2021, section 4",
         abilities=("complete",),
     )
-
-    def __post_init__(self) -> None:
-        _share("flip", "p", self.p)
 
     def sample(self, rows: int, rng: np.random.Generator) -> pl.DataFrame:
         """Copy rows, then replace values by those of other records."""
@@ -209,8 +209,8 @@ class Corrupt:
     training rows whose numbers are changed by up to ± noise.
     """
 
-    share: float = 0.01
-    noise: float = 0.01
+    share: Annotated[float, SHARE] = 0.01
+    noise: Annotated[float, AtLeast(0)] = 0.01
     base: str = "independent"
     base_: Method = field(init=False, repr=False)
     rows_: pl.DataFrame = field(init=False, repr=False)
@@ -232,8 +232,7 @@ class Corrupt:
     def __post_init__(self) -> None:
         from understudy.synthesizers import SYNTHESIZERS
 
-        _share("corrupt", "share", self.share)
-        check_number("corrupt: noise", self.noise, 0)
+        check_options(self)
         if self.base not in SYNTHESIZERS or self.base == "corrupt":
             others = [name for name in SYNTHESIZERS if name != "corrupt"]
             raise OptionError(
@@ -296,8 +295,3 @@ class Corrupt:
         self.base_ = base.restore(dataclasses.replace(state, frames=inner), schema)
         self.rows_, self.schema_ = state.frame("rows", schema.modelled), schema
         return self
-
-
-def _share(method: str, option: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise OptionError(f"{method}: {option} = {value}", hint="use a share between 0 and 1")

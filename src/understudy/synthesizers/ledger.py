@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from understudy.data.memory import MemorySource
 from understudy.data.tables import Table, write_text
 from understudy.documents import check_form, read_json
 from understudy.errors import DataError, OptionError
@@ -109,7 +108,7 @@ class Ledger:
 
         A table from which one row is gone is another table.
         """
-        rows = MemorySource(table).rows()
+        rows = table.plain
         names = sorted(rows.columns)
         keyed = hmac.new(self.key, digestmod=hashlib.sha256)
         for chunk in rows.select(names).sort(names).iter_slices(100_000):

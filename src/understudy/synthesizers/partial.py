@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.data.schema import Schema
-from understudy.data.tables import Condition, Table
+from understudy.data.tables import Condition, Table, warn_left_out
 from understudy.errors import DataError, OptionError
 from understudy.jobs.progress import Progress, reporter, shows_progress, silent
 from understudy.options import MOST_REPLICATES, check_number
@@ -76,6 +76,7 @@ def replace(
         Other records to learn from; without it the model learns from the table itself.
     method, seed, options
         As in ``synthesizer``; the method must be able to complete records.
+    progress : function of (label, done, total), or True for a bar
     replicates : int, optional
         How many tables; without it, one table and no list.
     constraints : list of str, optional
@@ -102,6 +103,7 @@ def replace(
         constraints=constraints,
         options=options,
     )
+    warn_left_out(made.real, real, schema)
     tables = [made.real.give_back(made.table(number)) for number in range(replicates or 1)]
     return tables[0] if replicates is None else tables
 
@@ -142,7 +144,7 @@ class Replacement:
         method: str | None = None,
         schema: Any = None,
         seed: int = 0,
-        progress: Progress = silent,
+        progress: Progress | bool = silent,
         constraints: Sequence[str] = (),
         options: Mapping[str, Any] | None = None,
     ) -> Self:

@@ -4,15 +4,11 @@ A program's table is refused, taken, or taken with a note. ``ForeignMethod`` is 
 that run one.
 """
 
-import contextlib
-import os
-import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -20,12 +16,11 @@ import polars as pl
 from understudy.data.codec import write_values
 from understudy.data.schema import Column, Schema, Values, near, read_values, same_level
 from understudy.errors import DataError, OptionError
+from understudy.jobs.processes import guarded, last_lines
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.model_file import State
 
-GUARD = Path(__file__).with_name("guard.py")
 LAST_LINES = 5
-LAST_BYTES = 16_384
 LARGEST_SEED = 2**31
 
 
@@ -58,12 +53,12 @@ class ForeignMethod:
                 except subprocess.TimeoutExpired:
                     raise DataError(
                         f"{self.program} did not finish within {self.seconds:g} seconds and was "
-                        f"stopped{last_lines(said)}",
+                        f"stopped{_last_words(said)}",
                         hint=f"allow more with {self.card.name}.seconds",
                     ) from None
         if status:
             raise DataError(
-                f"{self.program} ended with exit status {status}{last_lines(said)}",
+                f"{self.program} ended with exit status {status}{_last_words(said)}",
                 hint="run it by hand on a small table",
             )
 
@@ -79,38 +74,9 @@ class ForeignMethod:
         raise OptionError(f"{self.card.name}: there are no model files", hint="fit it again")
 
 
-@contextlib.contextmanager
-def guarded(words: Sequence[str], folder: Path, **more: Any) -> Iterator["subprocess.Popen[bytes]"]:
-    """Start a program that ends, with all it started, when this block does.
-
-    It does too when this process is killed, and the folder goes then, which holds what it was
-    given: its guard notices that the pipe between them is closed.
-    """
-    guard = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(GUARD), str(folder), *words],
-        stdin=subprocess.PIPE,
-        start_new_session=True,
-        **more,
-    )
-    try:
-        yield guard
-    finally:
-        if hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(guard.pid, signal.SIGKILL)
-        else:  # on Windows; what it started goes when the guard does
-            guard.kill()
-        guard.wait()
-        if guard.stdin is not None:
-            guard.stdin.close()
-
-
-def last_lines(said: Path) -> str:
-    """Give the last words of a program, for a message."""
+def _last_words(said: Path) -> str:
     with said.open("rb") as file:
-        file.seek(max(said.stat().st_size - LAST_BYTES, 0))
-        lines = file.read().decode("utf-8", errors="replace").strip().splitlines()
-    told = "".join(f"\n  {line[:200]}" for line in lines[-LAST_LINES:])
+        told = "".join(f"\n  {line[:200]}" for line in last_lines(file, LAST_LINES))
     return f"; it said:{told}" if told else ""
 
 

@@ -5,13 +5,14 @@ shares of a leaf, a number from the values of the training rows in a leaf. Wheth
 missing or a word is drawn first, then its value.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from understudy.errors import OptionError
-from understudy.options import MOST, MOST_TREES, check_number
+from understudy.options import MOST_TREES, AtLeast, Between, check_number
 from understudy.synthesizers.base import MethodCard
-from understudy.synthesizers.columns.frame import Frame, listed, names_in
+from understudy.synthesizers.columns.frame import Frame, listed
 from understudy.synthesizers.columns.plan import Wishes, check_method
 
 MOST_UNITS = 10_000
@@ -78,17 +79,17 @@ class Sequential(Frame):
         of the two layers of ``neural``, trees of ``boost``.
     """
 
-    visit: tuple[str, ...] | str | None = None
+    visit: Sequence[str] | str | None = None
     method: str | None = None
     methods: dict[str, str] | None = None
     predictors: dict[str, list[str]] | None = None
-    rules: tuple[str, ...] | None = None
+    rules: Sequence[str] | str | None = None
     classes: bool = False
-    spike: float = 0.05
-    trees: int = 30
-    donors: int = 5
+    spike: Annotated[float, AtLeast(0)] = 0.05
+    trees: Annotated[int, Between(1, MOST_TREES)] = 30
+    donors: Annotated[int, AtLeast(1)] = 5
     hidden: tuple[int, int] = (64, 64)
-    rounds: int = 60
+    rounds: Annotated[int, Between(1, MOST_TREES)] = 60
 
     card: ClassVar[MethodCard] = MethodCard(
         name="sequential",
@@ -110,30 +111,20 @@ class Sequential(Frame):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (self.visit is None or isinstance(self.visit, str)):
-            self.visit = names_in(self.visit, "sequential: visit")
+            self.visit = tuple(self.visit)
         if self.rules is not None:
-            self.rules = names_in(self.rules, "sequential: rules")
+            self.rules = listed(self.rules)
         if self.method is not None:
             check_method(self.method)
-        for option, what in (
-            ("methods", "a column method for each column"),
-            ("predictors", "a list of columns for each column"),
-        ):
-            value = getattr(self, option)
-            if not (value is None or isinstance(value, dict)):
-                raise OptionError(f"sequential: {option} = {value!r}", hint=f"give {what}")
         for name, method in (self.methods or {}).items():
             check_method(method, name)
-        if [type(units) for units in listed(self.hidden)] != [int, int]:
+        if [type(units) for units in self.hidden] != [int, int]:
             raise OptionError(
                 f"sequential: hidden = {self.hidden!r}", hint="give the units of two layers"
             )
         self.hidden = (self.hidden[0], self.hidden[1])
-        for option, most in (("trees", MOST_TREES), ("rounds", MOST_TREES), ("donors", MOST)):
-            check_number(f"sequential: {option}", getattr(self, option), 1, most)
         for units in self.hidden:
             check_number("sequential: units of hidden", units, 1, MOST_UNITS)
-        check_number("sequential: spike", self.spike, 0)
 
     def wishes(self) -> Wishes:
         """What the options ask for."""

@@ -15,10 +15,10 @@ import polars as pl
 
 from understudy._version import __version__
 from understudy.data.schema import Schema, dumps, loads
-from understudy.data.tables import Table, whole_file
+from understudy.data.tables import Table, warn_left_out, whole_file
 from understudy.data.tables.frames import as_it_is
 from understudy.errors import OptionError, UnderstudyError
-from understudy.jobs.progress import Progress, silent
+from understudy.jobs.progress import Progress, reporting, silent
 from understudy.judging.comparison import stream
 from understudy.options import MOST_ROWS, check_number
 from understudy.synthesizers import claims
@@ -59,7 +59,7 @@ class Synthesizer:
 
     method: Method
     seed: int | None = None
-    progress: Progress = silent
+    progress: Progress | bool = silent
     constraints: Sequence[str] = ()
     tell: Callable[[str], None] = field(default=warn)
     schema_: Schema | None = field(default=None, init=False)
@@ -126,7 +126,9 @@ class Synthesizer:
                 f"a ledger, but {self.method.card.name} spends no epsilon", hint="leave it out"
             )
         rng = self._stream("fit", *([str(replicate)] if replicate else []))
-        self.method.fit(inner, rng, self.progress)
+        with reporting(self.progress) as progress:
+            self.method.fit(inner, rng, progress)
+        warn_left_out(table, train, schema, depth=3)
         self.schema_, self.spending_ = self._emitted(inner), None
         self.give_back_, self.rows_ = table.give_back, table.height
         return self
@@ -149,8 +151,9 @@ class Synthesizer:
             self.tell(text)
         rng = claims.hidden_generator() if self.seed is None else self._stream("fit")
         name = self.method.card.name
-        with claims.spending(table, name, epsilon, rng, ledger) as account:
-            self.method.fit(inner, rng, self.progress)
+        spending = claims.spending(table, name, epsilon, rng, ledger)
+        with reporting(self.progress) as progress, spending as account:
+            self.method.fit(inner, rng, progress)
             account.steps, rows = claims.learnt(self.method)
             emitted = self._emitted(inner)
             claims.check_declared(emitted)
@@ -223,11 +226,11 @@ class Synthesizer:
         drawing = Drawing(
             lambda size, number: self._draw(size, streams, number),
             self.held_,
-            self.progress,
+            silent,
             lambda batch: streams("margins", batch),
             condition,
         )
-        return self._guarded(drawing.rows(rows, shares))
+        return self._guarded(drawing, rows, shares)
 
     def _streams(self, seed: int | None, replicate: int | None) -> Streams:
         """Give the random streams of a call, by what they are for and the number of the batch."""
@@ -245,10 +248,13 @@ class Synthesizer:
             *map(str, batch),
         )
 
-    def _guarded(self, frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-        """Hand rows on; a model that was read from a file is damaged if that fails."""
-        with nullcontext() if self.origin_ is None else self.origin_.guarded():
-            yield from frames
+    def _guarded(
+        self, drawing: Drawing, rows: int, margins: Margins | None
+    ) -> Iterator[pl.DataFrame]:
+        """Draw rows; a model that was read from a file is damaged if that fails."""
+        guard = nullcontext() if self.origin_ is None else self.origin_.guarded()
+        with guard, reporting(self.progress) as drawing.progress:
+            yield from drawing.rows(rows, margins)
 
     def complete(self, kept: Table, replicate: int = 0) -> pl.DataFrame:
         """Draw the columns that the method does not keep for the rows of a table."""

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 from unittest import mock
@@ -10,8 +11,9 @@ from unittest import mock
 import numpy as np
 import polars as pl
 
+from understudy.data.source import Source
 from understudy.data.tables import schema_of
-from understudy.judging.comparison import compare_tables
+from understudy.judging.comparison import Comparison, compare_tables
 from understudy.judging.findings import Finding
 from understudy.measures import Measure, choose
 from understudy.options import declared
@@ -52,7 +54,37 @@ ODD: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
     ),
 }
 ODD_IN_TRAINING = ("missing", "constant", "one row", "infinite")
+GIVES_ROWS = ("rows", "numbers", "labels", "coded", "table", "meets", "where")
 CAREFUL = ("private", "anonymous", "safe")  # words that a measure cannot bear out
+
+
+class CountedSource:
+    """A source as a database can be one: it counts, but gives no row."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    @classmethod
+    def compare(cls, comparison: Comparison) -> Comparison:
+        """Let nothing but counts be asked of the tables of a comparison."""
+        made: Any = {
+            "train": cls(comparison.train),
+            "synthetic": tuple(cls(source) for source in comparison.synthetic),
+            "holdout": comparison.holdout and cls(comparison.holdout),
+        }
+        return replace(comparison, **made)
+
+    def __getattr__(self, question: str) -> Any:
+        expect(question not in GIVES_ROWS, f"a source that only counts was asked for {question}")
+        return getattr(self._source, question)
+
+    def pooled(self, other: "CountedSource") -> Any:
+        """Pool what can be counted."""
+        return self._source.pooled(other._source)
+
+    def resample(self, stream: np.random.Generator) -> "CountedSource":
+        """Draw the rows again."""
+        return CountedSource(self._source.resample(stream))
 
 
 class MeasureLaws:
@@ -248,10 +280,20 @@ class MeasureLaws:
         most = binom.ppf(1 - 0.01 / len(self.measures), SPLITS, 0.05)
         expect(flags <= most, f"flagged in {flags} of {SPLITS} splits without a leak")
 
+    def without_rows(self, name: str) -> None:
+        """If its card says that it needs no row in memory, it finds the same without them."""
+        measure = self.measures[name]
+        if not measure.card.in_memory:
+            counted, whole = (
+                compare_tables(**self.tables, options=self.options, **ROLES) for _ in range(2)
+            )
+            found = run_measure(measure, CountedSource.compare(counted))
+            expect(_text(found) == _text(run_measure(measure, whole)), f"without rows: {found!r}")
+
     LAWS = (
         has_a_card, finds_something, row_order, column_order, same_seed, threads,
         leaves_tables_alone, round_trip, without_holdout, copies, one_column, odd_training, draws,
-        shares_no_rare_value,
+        shares_no_rare_value, without_rows,
     )  # fmt: skip
     SLOW = (odd_synthetic, fresh_rows)
 

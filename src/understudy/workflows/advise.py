@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.memory import MemorySource
 from understudy.data.schema import Column, few
 from understudy.data.tables import Table
 from understudy.errors import OptionError
@@ -197,7 +196,7 @@ class _Search:
     """Count how many records columns single out, until the time is up."""
 
     def __init__(self, table: Table, until: float) -> None:
-        rows = MemorySource(table).rows()
+        rows = table.plain
         codes = {name: _dense(rows[name].rank("dense").fill_null(0)) for name in rows.columns}
         differ = {name: c for name, c in codes.items() if np.ptp(c)}
         self.codes = dict(sorted(differ.items(), key=lambda item: -int(item[1].max())))

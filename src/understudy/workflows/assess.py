@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from understudy.data.tables import Marker, Table, believed_marker
+from understudy.data.tables import Marker, Table, believed_marker, warn_left_out
 from understudy.jobs.progress import Progress, reporter, shows_progress, silent
 from understudy.judging.comparison import Comparison, Made, compare_tables
 from understudy.judging.multiplicity import several_tests
@@ -15,7 +15,7 @@ from understudy.measures import Wanted
 from understudy.workflows.assessment import Assessment
 from understudy.workflows.calibrated import check_fits, with_calibration
 from understudy.workflows.measuring import check_holdout, measure_all, subgroups
-from understudy.workflows.provenance import origins, provenance, warn_left_out
+from understudy.workflows.provenance import origins, provenance
 from understudy.workflows.request import Request
 
 

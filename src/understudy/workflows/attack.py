@@ -8,16 +8,17 @@ from typing import Any
 
 from understudy.attacks import ATTACKS
 from understudy.attacks.refits import BUDGET, AttackSetting, unheard
-from understudy.data.memory import MemorySource
 from understudy.data.schema import near
-from understudy.data.tables import Table
+from understudy.data.source import source_of
+from understudy.data.tables import Table, warn_left_out
 from understudy.errors import OptionError
 from understudy.jobs.progress import Progress, reporter, shows_progress, silent
 from understudy.jobs.runner import MOST_SECONDS
 from understudy.options import check
+from understudy.synthesizers.generators import Ours
 from understudy.synthesizers.generators import generator as as_generator
 from understudy.workflows.assessment import Assessment
-from understudy.workflows.provenance import versions, warn_left_out
+from understudy.workflows.provenance import versions
 
 
 @shows_progress
@@ -124,7 +125,7 @@ def attack(
 
 def _told(generator: Any) -> dict[str, Any]:
     """Give the options of a method of ours; of a program only its name: the rest may be secret."""
-    options: Mapping[str, Any] = getattr(generator, "options", {})
+    options = generator.options if isinstance(generator, Ours) else {}
     told = {name: value for name, value in options.items() if name != "environment"}
     return {**told, **({"command": generator.name} if "command" in told else {})}
 
@@ -138,7 +139,7 @@ def _described(table: Table, key: bytes) -> dict[str, Any]:
     return {
         "rows": table.height,
         "columns": len(table.schema),
-        "hash": MemorySource(table).digest(key),
+        "hash": source_of(table).digest(key),
     }
 
 

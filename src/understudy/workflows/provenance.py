@@ -1,7 +1,6 @@
 """Where results come from: versions, tables, columns, options and seed."""
 
 import platform
-import warnings
 from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
@@ -9,8 +8,6 @@ from typing import Any
 import numpy as np
 
 from understudy._version import __version__
-from understudy.data.tables import Table
-from understudy.errors import LeftOutWarning
 from understudy.judging.comparison import Comparison
 from understudy.measures import MEASURES, Measure
 
@@ -66,20 +63,6 @@ def origins(measures: Mapping[str, Measure]) -> dict[str, str]:
         elif package := MEASURES.origin(name):
             made[name] = package
     return made
-
-
-def warn_left_out(table: Table, given: Any, schema: Any) -> None:
-    """Warn of columns that are not looked at, where their kinds were inferred here."""
-    columns = table.schema.left_out
-    if columns and schema is None and not isinstance(given, Table):
-        listed = ", ".join(f"'{column.name}' ({column.kind})" for column in columns[:SHOWN])
-        listed += f" and {len(columns) - SHOWN} more" * (len(columns) > SHOWN)
-        warnings.warn(
-            f"{table.name}: left out are {listed}; if one should be looked at, declare its kind in "
-            "a schema (understudy.schema)",
-            LeftOutWarning,
-            stacklevel=4,  # here, the workflow, the decorator that shows progress, the caller
-        )
 
 
 def _plain(option: Any) -> Any:

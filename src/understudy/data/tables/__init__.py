@@ -29,7 +29,7 @@ from understudy.data.tables.output import (
     write_text,
 )
 from understudy.data.tables.splitting import holdout_rows, split
-from understudy.data.tables.table import Table, names_of, schema_of
+from understudy.data.tables.table import Table, names_of, schema_of, warn_left_out
 from understudy.jobs.locks import OWNER
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "split",
     "take_in",
     "typed_by_rows",
+    "warn_left_out",
     "whole_file",
     "without_formulas",
     "write_batches",

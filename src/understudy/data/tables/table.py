@@ -1,5 +1,6 @@
 """Table: a polars frame and its schema."""
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,8 +24,9 @@ from understudy.data.schema import (
     same_level,
 )
 from understudy.data.tables.frames import GiveBack, Taken, as_it_is, take_in
-from understudy.errors import DataError
+from understudy.errors import DataError, LeftOutWarning
 
+SHOWN = 5
 CASTS = {"integer": pl.Int64, "float": pl.Float64}
 
 
@@ -183,3 +185,20 @@ def typed(series: pl.Series, stored: str) -> pl.Series:
 def names_of(names: Iterable[str], schema: Schema) -> tuple[str, ...]:
     """Check column names against a schema and give them back as a tuple."""
     return tuple(schema[name].name for name in names)
+
+
+def warn_left_out(table: Table, given: Any, schema: Any, *, depth: int = 4) -> None:
+    """Warn of columns that are not looked at, where their kinds were inferred here.
+
+    ``depth`` leads to the caller: past this function, the one that infers, and its decorator.
+    """
+    columns = table.schema.left_out
+    if columns and schema is None and not isinstance(given, Table):
+        listed = ", ".join(f"'{column.name}' ({column.kind})" for column in columns[:SHOWN])
+        listed += f" and {len(columns) - SHOWN} more" * (len(columns) > SHOWN)
+        warnings.warn(
+            f"{table.name}: left out are {listed}; if one should be looked at, declare its kind in "
+            "a schema (understudy.schema)",
+            LeftOutWarning,
+            stacklevel=depth,
+        )

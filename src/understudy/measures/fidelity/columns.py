@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.codec import Codec
-from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import (
     Card,
@@ -216,8 +215,6 @@ def redrawn(
     comparison: Comparison, times: int, label: str, statistic: Callable[[Comparison], T]
 ) -> Iterator[T]:
     """Work out a statistic of all tables with their rows drawn again, time after time."""
-    if times < 2:
-        raise OptionError(f"resamples = {times}", hint="use at least 2")
     for number, again in enumerate(comparison.resamples(times), start=1):
         yield statistic(again)
         comparison.progress(label, number, times)
@@ -271,12 +268,17 @@ NORMALIZED_KL = Card(
     not_shown="Columns are looked at one by one: broken relations between columns, and copies "
     "of real records, do not show. One ruined column among many moves the mean little: read the "
     "parts.",
+    in_memory=False,
 )
 
 
 @described(NORMALIZED_KL)
 def normalized_kl(
-    comparison: Comparison, *, bins: int = 10, levels: int = 100, resamples: int = 100
+    comparison: Comparison,
+    *,
+    bins: int = 10,
+    levels: int = 100,
+    resamples: Annotated[int, AtLeast(2)] = 100,
 ) -> Finding:
     """Mean of 1 / (1 + KL) of the columns."""
     card, codec = NORMALIZED_KL, comparison.codec(bins=bins, levels=levels)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.codec import MISSING
-from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import (
     Card,
@@ -71,10 +70,6 @@ def correlation(
     pictures: Shown = 60,
 ) -> Finding:
     """Signal-weighted mean difference of associations; at most ``pictures`` columns are drawn."""
-    if scale not in SCALES:
-        raise OptionError(f"scale = '{scale}'", hint=f"use one of {', '.join(SCALES)}")
-    if resamples < 2:
-        raise OptionError(f"resamples = {resamples}", hint="use at least 2")
     schema = comparison.schema
     numbers = [name for name in comparison.names if schema[name].is_numeric]
     categories = [name for name in comparison.names if not schema[name].is_numeric]

@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from understudy.data.matrix import Floats, Labels, Marks, groups, mixed, places
-from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import Card, Finding, Part, around, described
 from understudy.measures.boosting import auc, boosted, one_by_one
@@ -106,8 +105,6 @@ def detection(
     rows: int = 50_000,
 ) -> Finding:
     """Area under the ROC curve of telling synthetic from holdout rows."""
-    if folds < 2:
-        raise OptionError(f"{CARD.name}: folds = {folds}", hint="use at least 2")
     heights = {t: comparison.height(t) for t in comparison.tables}
     size = min(heights["synthetic"], heights["holdout"], rows)
     if size < FEWEST:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.codec import UNSEEN, Codec
-from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import Card, Finding, Part, Shown, around, described
 from understudy.measures.fidelity.columns import NO_HOLDOUT
@@ -189,10 +188,6 @@ def _fidelity(
     permutations: int,
     subsets: int,
 ) -> tuple[Finding, MarginalCounts | None]:
-    if distance not in KINDS:
-        raise OptionError(f"distance = '{distance}'", hint=f"use one of {', '.join(KINDS)}")
-    if resamples < 2:
-        raise OptionError(f"resamples = {resamples}", hint="use at least 2")
     if len(comparison.names) < ways:
         note = f"This needs at least {ways} columns; there are {len(comparison.names)}."
         return card.not_applicable(note), None

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.codec import MISSING
-from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, around, described
 from understudy.measures.fidelity.columns import NO_HOLDOUT
@@ -75,8 +74,6 @@ def missingness(
     comparison: Comparison, *, columns: int = 40, resamples: Annotated[int, AtLeast(2)] = 100
 ) -> Finding:
     """Mean distance of the patterns of missing values, of one, two and three columns."""
-    if resamples < 2:
-        raise OptionError(f"resamples = {resamples}", hint="use at least 2")
     codec = comparison.codec(bins=1, levels=None)
     gone = {t: comparison.codes(t, codec) == MISSING for t in comparison.tables}
     share_of = {t: missing.mean(axis=0) for t, missing in gone.items()}

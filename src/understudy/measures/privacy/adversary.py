@@ -25,7 +25,7 @@ from understudy.measures.privacy.coding import (
     Flags,
     Floats,
     Ints,
-    Points,
+    MixedPoints,
     distinct,
     mixed_points,
     real_tables,
@@ -94,8 +94,6 @@ def adversary_error(
     that counts as most unique (at least 20 persons; who is as unique as the last is in too).
     """
     counts = _counts(neighbours)
-    if not 0 < share <= 1:
-        raise OptionError(f"share = {share}", hint="give a share above 0 and up to 1")
     sensitive = sensitive_columns(comparison)
     if isinstance(sensitive, str):
         return CARD.not_applicable(sensitive)
@@ -138,7 +136,7 @@ def _counts(neighbours: str | int | Sequence[int]) -> list[int]:
 
 
 def _unusual(
-    persons: Points, near: "NearestKeys", is_category: Flags, share: float
+    persons: MixedPoints, near: "NearestKeys", is_category: Flags, share: float
 ) -> dict[str, Flags]:
     """Choose the most unique persons, and those of whom the adversary is surest.
 
@@ -275,8 +273,8 @@ class NearestKeys:
     times: Ints
     at: Ints
     whose: Ints
-    queries: Points
-    points: Points
+    queries: MixedPoints
+    points: MixedPoints
     is_category: Flags
     cut: Flags
 
@@ -300,8 +298,8 @@ class NearestKeys:
 
 
 def nearest_keys(
-    persons: Points,
-    table: Points,
+    persons: MixedPoints,
+    table: MixedPoints,
     is_category: Flags,
     wanted: int,
 ) -> NearestKeys:

@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part, TableOfNumbers
 from understudy.judging.judge import Judgement, Scores
@@ -108,8 +107,6 @@ def drawn(
     ``orders`` puts the rows of training and of holdout in an order that their values decide, so
     that nothing depends on how the tables were sorted. Also says in words that a cap applied.
     """
-    if attacks < 1:
-        raise OptionError(f"{name}: attacks = {attacks}", hint="attack at least one person")
     chosen = []
     for table, order in zip(("train", "holdout"), orders, strict=False):
         mask = np.ones(len(order), bool)

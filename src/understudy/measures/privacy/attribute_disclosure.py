@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import Card, Finding, TableOfNumbers, described
 from understudy.judging.judge import judge, share_interval
@@ -99,8 +98,6 @@ def attribute_disclosure(
     records have it, all with one value. ``strata`` or ``group`` names the column that the split
     into training and holdout respected.
     """
-    if minimum < 1:
-        raise OptionError(f"minimum = {minimum}", hint="give a whole number from 1 up")
     prepared = sensitive_looks(
         comparison,
         name=CARD.name,

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,7 @@ from understudy.measures.privacy.neighbours import (
     points_of,
     pool_neighbours,
 )
+from understudy.options import Between
 
 OUTLYING = 0.1
 WORST = 0.01
@@ -64,7 +65,7 @@ def closest_record(
     permutations: int = 1024,
     strata: str | None = None,
     group: str | None = None,
-    register: float = WORST,
+    register: Annotated[float, Between(0, 1)] = WORST,
 ) -> Finding:
     """Share of synthetic records closer to training than to holdout.
 
@@ -72,8 +73,6 @@ def closest_record(
     points) or a function of two frames that gives the distance of each pair. By itself it is
     ``hamming``, or ``mixed`` where the codes are too coarse to tell records apart.
     """
-    if not 0 <= register <= 1:
-        raise OptionError(f"register = {register}", hint="give a share between 0 and 1")
     distance, coarse = _choose(comparison, distance, bins)
     pool = pool_neighbours(comparison, distance, bins=bins)
     labels = swap_labels(

@@ -1,7 +1,7 @@
 """Values of all tables as whole numbers or as points: what the attacks of this folder work on.
 
-- ``Places``: whole numbers in the order of the values, for predicates and ranges.
-- ``ValueCodes``: whole numbers for values and for combinations of values, for exact matching.
+- ``Places``: codes in the order of the values, for predicates and ranges.
+- ``ValueCodes``: codes of values and of combinations of values, for exact matching.
 - ``mixed_points``: numbers by rank and levels by code, for the mixed distance.
 - ``label_points``: numbers, and levels by their place, for the straight line.
 - ``Known``: keys as points for the straight line, what is no number being a category beside.
@@ -15,7 +15,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.codec import Codec
+from understudy.data.bins import Points
+from understudy.data.codec import MISSING, Codec, ColumnCodec
+from understudy.data.schema import Column, Values
 from understudy.data.source import Source
 from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison, Which
@@ -24,8 +26,7 @@ PlaceCodes = NDArray[np.int32]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Points = NDArray[np.float32]
-MISSING = 0
+MixedPoints = NDArray[np.float32]
 BINS = 100
 
 
@@ -41,24 +42,36 @@ def real_codec(comparison: Comparison, bins: int = BINS) -> Codec:
     return comparison.codec(bins=bins, levels=None)
 
 
+def every_value(column: Column, tables: Sequence[Values]) -> ColumnCodec:
+    """Code all values that some table has: 0 is missing, then numbers and then labels, in order.
+
+    Examples
+    --------
+    >>> ages = Values(np.array([31.0, np.nan, np.nan]), pl.Series([None, "N", None]))
+    >>> older = Values(np.array([44.0, 19.0]), pl.Series([None, None], dtype=pl.String))
+    >>> every_value(Column("age", "number"), [ages, older]).encode(ages).tolist()
+    [2, 4, 0]
+    """
+    found = [values.numbers for values in tables if values.numbers is not None]
+    distinct = np.unique(np.concatenate([np.empty(0), *found]))
+    distinct = distinct[~np.isnan(distinct)]
+    points = Points(distinct, np.arange(len(distinct) + 1), np.ones(len(distinct)))
+    labels = pl.concat([values.labels for values in tables]).drop_nulls().unique().sort()
+    return ColumnCodec(column, points, tuple(labels), first=1)
+
+
 @dataclass(frozen=True)
 class Places:
     """The values of some columns as whole numbers: 0 is missing, numbers come first, in order.
 
     Parameters
     ----------
-    names : tuple of str
-    numbers : tuple of array
-        The distinct numbers of each column: code c stands for ``numbers[c - 1]``. None for a
-        category. Words and levels have the codes behind.
-    sizes : tuple of int
-        One more than the largest code of each column.
+    codec : Codec
+        Its columns tell all values apart, see ``every_value``.
     tables : tuple of arrays of shape (columns, rows)
     """
 
-    names: tuple[str, ...]
-    numbers: tuple[Floats, ...]
-    sizes: tuple[int, ...]
+    codec: Codec
     tables: tuple[PlaceCodes, ...]
 
     @classmethod
@@ -69,24 +82,34 @@ class Places:
 
         The levels of a category that are numbers count as such where it is named.
         """
-        texts = [source.rows() for source in sources]
-        heights = [source.height for source in sources]
-        whole = np.empty((len(names), sum(heights)), np.int32)
-        numbers = []
-        for codes, name in zip(whole, names, strict=True):
-            column = pl.concat([rows[name] for rows in texts])
-            line = np.full(len(column), np.nan)
-            if name in as_numbers or sources[0].schema[name].is_numeric:
-                line = np.concatenate([source.numbers(name) for source in sources])
-            codes[:], distinct_numbers = _numbered(column, line)
-            numbers.append(distinct_numbers)
-        sizes = tuple(int(codes.max(initial=0)) + 1 for codes in whole)
-        tables = np.split(whole, np.cumsum(heights)[:-1], axis=1)
-        return cls(tuple(names), tuple(numbers), sizes, tuple(tables))
+        codecs, codes = [], []
+        for name in names:
+            column = sources[0].schema[name]
+            numeric = column.is_numeric or name in as_numbers
+            tables = [_values(source, name, numeric) for source in sources]
+            codecs.append(every_value(column, tables))
+            codes.append([codecs[-1].encode(values) for values in tables])
+        stacked = [np.stack(own).astype(np.int32) for own in zip(*codes, strict=True)]
+        return cls(Codec(tuple(codecs)), tuple(stacked))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return self.codec.names
+
+    @property
+    def size(self) -> int:
+        """One more than the largest code of all columns."""
+        return max(self.codec.sizes)
+
+    def numbers(self, column: int) -> Floats:
+        """Give the distinct numbers of a column: code c stands for number c - 1."""
+        points = self.codec.columns[column].numbers
+        return points.values if isinstance(points, Points) else np.empty(0)
 
     def values(self, column: int, table: int, *, as_numbers: bool) -> Floats:
         """Give numbers, or the codes of levels; missing, and a word among numbers, is nan."""
-        codes, numbers = self.tables[table][column], self.numbers[column]
+        codes, numbers = self.tables[table][column], self.numbers(column)
         if not as_numbers:
             return np.where(codes == MISSING, np.nan, codes)
         is_digit = (codes > MISSING) & (codes <= len(numbers))
@@ -99,28 +122,27 @@ class Places:
         number; what is missing, and a word among numbers, is nan.
         """
         columns = [self.names.index(name) for name in names]
+        coders = [self.codec.columns[c] for c in columns]
         made = [
-            np.stack(
-                [self.values(c, table, as_numbers=len(self.numbers[c]) > 0) for c in columns],
-                axis=1,
+            np.column_stack(
+                [
+                    self.values(c, table, as_numbers=coder.bins > 0)
+                    for c, coder in zip(columns, coders, strict=True)
+                ]
             )
             for table in range(len(self.tables))
         ]
-        few = [not len(self.numbers[c]) and self.sizes[c] <= most_levels for c in columns]
+        few = [not coder.bins and coder.size <= most_levels for coder in coders]
         return made, np.array(few, bool)
 
 
-def _numbered(texts: pl.Series, line: Floats) -> tuple[PlaceCodes, Floats]:
-    """Number the values of a column: 0 missing, then numbers, then words in their order."""
-    is_number = ~np.isnan(line)
-    codes = np.zeros(len(line), np.int32)
-    distinct_numbers, places = np.unique(line[is_number], return_inverse=True)
-    codes[is_number] = places + 1
-    if not is_number.all():
-        words = texts.set(pl.Series(is_number), None).rank("dense").fill_null(0)
-        ranks = words.to_numpy().astype(np.int32)
-        codes[ranks > 0] = ranks[ranks > 0] + len(distinct_numbers)
-    return codes, distinct_numbers
+def _values(source: Source, name: str, numeric: bool) -> Values:
+    """Read a column; what is written alike in any storage is one label."""
+    texts = source.rows()[name]
+    if not numeric:
+        return Values(None, texts)
+    numbers = source.numbers(name)
+    return Values(numbers, texts.set(pl.Series(~np.isnan(numbers)), None))
 
 
 def fixed_order(codes: PlaceCodes) -> tuple[Ints, Flags]:
@@ -180,25 +202,21 @@ def value_codes(comparison: Comparison, name: str, bins: int = 0) -> ValueCodes:
     tables, missing = comparison.tables, "(missing)"
 
     def number() -> ValueCodes:
-        if bins and comparison.schema[name].is_numeric:
+        column = comparison.schema[name]
+        if bins and column.is_numeric:
             codec = real_codec(comparison, bins)
-            parts = {w: comparison.source(w).coded(codec).column(name) for w in tables}
-            codes = {which: np.asarray(part, np.int64) for which, part in parts.items()}
-            size = codec[name].size
-            cuts = (f"bin {number}" for number in range(1, size - 1))
-            return ValueCodes(codes, size, (missing, "(elsewhere)", *cuts))
-        texts = pl.concat([_plain_rows(comparison, which)[name] for which in tables])
-        labels = (missing, *texts.drop_nulls().unique().sort())
-        ranks = texts.rank("dense").fill_null(0).to_numpy().astype(np.int64)
-        ends = np.cumsum([comparison.height(which) for which in tables])
-        parted = dict(zip(tables, np.split(ranks, ends[:-1]), strict=True))
-        return ValueCodes(parted, len(labels), labels)
+            codes = {w: comparison.source(w).coded(codec).column(name) for w in tables}
+            cuts = [f"bin {number}" for number in range(1, codec[name].size - 1)]
+            labels = (missing, "(elsewhere)", *cuts)
+        else:
+            values = {w: _values(comparison.source(w), name, False) for w in tables}
+            exact = every_value(column, list(values.values()))
+            codes = {w: exact.encode(own) for w, own in values.items()}
+            labels = (missing, *exact.levels)
+        made = {which: np.asarray(own, np.int64) for which, own in codes.items()}
+        return ValueCodes(made, len(labels), labels)
 
     return comparison.once(("value codes", name, bins), number)
-
-
-def _plain_rows(comparison: Comparison, which: Which) -> pl.DataFrame:
-    return comparison.once(("plain rows", which), lambda: comparison.rows(which))
 
 
 def crossed(parts: Sequence[ValueCodes]) -> ValueCodes:
@@ -233,7 +251,7 @@ def check_bins(**given: int) -> None:
 
 def mixed_points(
     comparison: Comparison, names: Sequence[str] | None = None, bins: int = BINS
-) -> tuple[dict[Which, Points], Flags]:
+) -> tuple[dict[Which, MixedPoints], Flags]:
     """Give rows by table for the mixed distance, and which columns are categories.
 
     Numbers are given by their rank among real rows and levels by their codes.
@@ -295,21 +313,6 @@ class Known:
             self.is_category[kept],
             tuple(self.key[place] for place in kept),
         )
-
-    def one_hot(self, most_levels: int) -> tuple[Floats, Floats]:
-        """Give persons and table with a column of 0 and 1 for each frequent level of a category."""
-        persons, table = [], []
-        for place, is_category in enumerate(self.is_category):
-            mine, theirs = self.persons[:, place], self.table[:, place]
-            if not is_category:
-                persons.append(mine)
-                table.append(theirs)
-                continue
-            levels, times = np.unique(theirs, return_counts=True)
-            for level in levels[np.argsort(-times, kind="stable")[:most_levels]]:
-                persons.append((mine == level).astype(float))
-                table.append((theirs == level).astype(float))
-        return np.column_stack(persons), np.column_stack(table)
 
 
 def known_points(comparison: Comparison) -> Known:

@@ -6,10 +6,10 @@ from swapping the labels of the pool (see ``neighbours``).
 
 import math
 from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
 
-from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part, Z, described
 from understudy.judging.judge import judge_draws
@@ -17,6 +17,7 @@ from understudy.judging.swaps import swap_labels
 from understudy.measures import pictures
 from understudy.measures.privacy.coding import Flags, Floats
 from understudy.measures.privacy.neighbours import points_of, pool_neighbours
+from understudy.options import Between
 
 NEAREST = (
     "Someone who sees the synthetic table takes the record nearest to a known person. Counted "
@@ -120,11 +121,12 @@ def mean_minimal_distance(comparison: Comparison, *, permutations: int = 200) ->
 
 @described(TOO_CLOSE)
 def too_close(
-    comparison: Comparison, *, threshold: float = 0.03, permutations: int = 200
+    comparison: Comparison,
+    *,
+    threshold: Annotated[float, Between(most=1, above=0)] = 0.03,
+    permutations: int = 200,
 ) -> Finding:
     """Share of synthetic records within a threshold of a training record."""
-    if not 0 < threshold <= 1:
-        raise OptionError(f"threshold = {threshold}", hint="use a number above 0, up to 1")
 
     def share(near: Floats) -> float:
         return float((near <= threshold).mean())

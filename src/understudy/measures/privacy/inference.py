@@ -74,9 +74,6 @@ def attribute_inference(
     """
     if not 0 <= tolerance < 1:
         raise OptionError(f"{CARD.name}: tolerance = {tolerance}", hint="give a part of the value")
-    for option, value in (("rows", rows), ("iterations", iterations)):
-        if value < 1:
-            raise OptionError(f"{CARD.name}: {option} = {value}", hint="use at least 1")
     known = comparison.keys or tuple(n for n in comparison.names if n not in comparison.sensitive)
     game = _Guessing.of(comparison, sorted(known), tolerance, attacks, iterations, rows)
     if not game.columns:
@@ -287,7 +284,7 @@ class GuessedColumn:
     ) -> "GuessedColumn":
         """Read a sensitive column of all tables."""
         column = places.names.index(name)
-        is_number = comparison.schema[name].is_numeric and len(places.numbers[column]) > 0
+        is_number = comparison.schema[name].is_numeric and len(places.numbers(column)) > 0
         tables = tuple(
             places.values(column, table, as_numbers=is_number)
             for table in range(len(places.tables))

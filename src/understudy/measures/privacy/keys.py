@@ -48,8 +48,6 @@ def key_sets(
     ``length`` is the number of keys that the attacker knows, all if not given; ``most`` sets are
     drawn from the stream of the measure ``name`` where there are more.
     """
-    if most < 1:
-        raise OptionError(f"subsets = {most}", hint="try at least 1 set of keys")
     keys = tuple(dict.fromkeys(comparison.keys))
     many = len(keys) if length is None else length
     if isinstance(many, bool) or not isinstance(many, int) or not 1 <= many <= len(keys):

@@ -15,7 +15,7 @@ from understudy.measures.privacy.arms import arms_of, attack_finding, drawn
 from understudy.measures.privacy.coding import (
     Flags,
     Ints,
-    Points,
+    MixedPoints,
     fixed_order,
     mixed_points,
     real_tables,
@@ -67,8 +67,6 @@ def linkability(
     keys is a look, or ``subsets`` of them drawn at random where there are more. By itself, all keys
     together. With more ``neighbours``, a record counts that is as near as the so-manieth.
     """
-    if neighbours < 1:
-        raise OptionError(f"{CARD.name}: neighbours = {neighbours}", hint="use at least 1")
     others = _second(comparison, second)
     if not others:
         return CARD.not_applicable(
@@ -142,8 +140,8 @@ def _second(comparison: Comparison, second: str) -> KeySet:
 class _Halves:
     """Real persons and distinct synthetic records as points, the second half marked."""
 
-    persons: Points
-    records: Points
+    persons: MixedPoints
+    records: MixedPoints
     is_category: Flags
     in_second: Flags
 
@@ -171,7 +169,7 @@ class _Links:
 
     known: KeySet
     linked: Flags
-    near_by: Points
+    near_by: MixedPoints
     false: float
 
 
@@ -189,14 +187,14 @@ def _play(
 
     persons, k = halves.persons[attacked], min(neighbours, len(halves.records))
 
-    def nearest(half: Flags) -> Points:
+    def nearest(half: Flags) -> MixedPoints:
         found = mixed_neighbors(
             persons[:, half], halves.records[:, half], halves.is_category[half], k
         )
-        made: Points = found[0][:, k - 1]
+        made: MixedPoints = found[0][:, k - 1]
         return made
 
-    def link(points: Points, first: Points, second: Points) -> Flags:
+    def link(points: MixedPoints, first: MixedPoints, second: MixedPoints) -> Flags:
         records, in_second = halves.records, halves.in_second
         found = common_neighbors(points, records, halves.is_category, in_second, first, second)
         made: Flags = found >= 0

@@ -178,7 +178,7 @@ def _play(
     ends = np.searchsorted(of_box[order], np.arange(len(boxes)), "right")
     width = low.shape[1]
     ties, weight, among = best_matches(
-        [Index.of(table, max(places.sizes)) for table in places.tables[1:]],
+        [Index.of(table, places.size) for table in places.tables[1:]],
         np.stack([_meets(release, condition) for release in releases]),
         np.ascontiguousarray(boxes[:, :width]),
         np.ascontiguousarray(boxes[:, width:]),
@@ -195,7 +195,7 @@ def _boxes(places: Places, slack: dict[str, Tolerance], targets: Ints) -> tuple[
     low = places.tables[0][:, targets].T.astype(np.int64)
     high = low.copy()
     for column, name in enumerate(places.names):
-        numbers, codes = places.numbers[column], low[:, column].copy()
+        numbers, codes = places.numbers(column), low[:, column].copy()
         if name not in slack or not len(numbers):
             continue
         is_number = (codes > 0) & (codes <= len(numbers))

@@ -9,6 +9,7 @@ learnt from labels: it is learnt anew under every swap, on one half of the perso
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -30,7 +31,15 @@ from understudy.judging.register import K
 from understudy.judging.swaps import check_times, groups, swap_labels
 from understudy.measures.boosting import boosted, one_by_one
 from understudy.measures.pictures.rule import share
-from understudy.measures.privacy.coding import Flags, Floats, Ints, Points, distinct, mixed_points
+from understudy.measures.privacy.coding import (
+    Flags,
+    Floats,
+    Ints,
+    MixedPoints,
+    distinct,
+    mixed_points,
+)
+from understudy.options import Between
 
 ATTACKS = ("distance to the closest record", "density ratio", "classifier")
 COMBINED = "combination"
@@ -93,7 +102,7 @@ def membership(
     curve: bool = True,
     strata: str | None = None,
     group: str | None = None,
-    register: float = WORST,
+    register: Annotated[float, Between(0, 1)] = WORST,
 ) -> Finding:
     """Tell training persons from holdout persons by the synthetic table.
 
@@ -104,8 +113,6 @@ def membership(
     """
     if not 0 < reference < 1:
         raise OptionError(f"reference = {reference}", hint="give a share between 0 and 1")
-    if not 0 <= register <= 1:
-        raise OptionError(f"register = {register}", hint="give a share between 0 and 1")
     check_times(CARD.name, permutations)
     if min(comparison.height("train"), comparison.height("holdout") // 2) < FEWEST:
         return CARD.not_applicable(
@@ -162,9 +169,9 @@ class Sides:
         Which columns are categories.
     """
 
-    synthetic: Points
-    reference: Points
-    persons: Points
+    synthetic: MixedPoints
+    reference: MixedPoints
+    persons: MixedPoints
     rows: Ints
     is_member: Flags
     units: Ints
@@ -219,7 +226,7 @@ def first_part(units: Ints, share: float, rng: np.random.Generator) -> Flags:
 
 
 def _nearest(
-    sides: Sides, table: Points, nearest: int, ends: tuple[int, ...]
+    sides: Sides, table: MixedPoints, nearest: int, ends: tuple[int, ...]
 ) -> Iterator[tuple[Floats, Floats, int]]:
     """Look for the nearest distinct records of persons in a table, piece by piece.
 

@@ -19,7 +19,7 @@ from understudy.measures.privacy.coding import (
     Flags,
     Floats,
     Ints,
-    Points,
+    MixedPoints,
     label_points,
     mixed_points,
 )
@@ -161,13 +161,13 @@ def _with_ties(index: Ints, distance: Floats) -> Found:
 class TablePoints:
     """The rows of all tables as points, which columns are categories, and the kind of distance."""
 
-    synthetic: Points
-    train: Points
-    holdout: Points
+    synthetic: MixedPoints
+    train: MixedPoints
+    holdout: MixedPoints
     is_category: Flags
     euclidean: bool
 
-    def distances(self, queries: Points, reference: Points, wanted: int) -> Points:
+    def distances(self, queries: MixedPoints, reference: MixedPoints, wanted: int) -> MixedPoints:
         """Give the distances of rows to their nearest rows among others."""
         from understudy.kernels.neighbors import mixed_neighbors
 
@@ -232,7 +232,7 @@ def points_of(comparison: Comparison, distance: Any, bins: int = 100) -> TablePo
 def _embedded(comparison: Comparison, embed: Callable[[pl.DataFrame], Any]) -> TablePoints:
     """Take an embedding: a function from a frame of plain rows to an array of points."""
     tables: tuple[Which, ...] = ("synthetic", "train", "holdout")
-    made: list[Points] = []
+    made: list[MixedPoints] = []
     for table in tables:
         points = np.asarray(embed(comparison.rows(table)), np.float32)
         shape = (comparison.height(table), *(made[0] if made else points).shape[1:])

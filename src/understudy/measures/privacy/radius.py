@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from understudy.data.matrix import one_hot
 from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, described
@@ -103,8 +104,6 @@ def radius_attribution(
     categories at once ``svm.SVR+svm.SVC``) or such an estimator itself.
     """
     reach = _radius(radius)
-    if weights not in ("inverse", "equal"):
-        raise OptionError(f"weights = {weights!r}", hint="use inverse or equal")
     sets, remark = key_sets(comparison, length, subsets, name=CARD.name)
     found = sensitive_columns(comparison)
     if isinstance(found, str):
@@ -215,7 +214,9 @@ def model_guess(
     For a category, also whether the level that it holds most likely is the true one.
     """
     model = _estimator(attacker, column.is_number, int(rng.integers(2**31)))
-    persons, table = known.one_hot(MOST_LEVELS)
+    table, persons = one_hot(
+        known.table, known.persons, known.is_category, levels=MOST_LEVELS, scaled=False
+    )
     values = column.table
     seen = ~np.isnan(values) if column.is_number else np.ones(len(values), bool)
     order = np.lexsort([values[seen], *table[seen].T])

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, described
 from understudy.judging.judge import Judgement, judge_draws, unjudged
@@ -85,9 +84,6 @@ def singling_out(
     """
     from understudy.kernels.boxes import Index, box_members
 
-    for option, value in (("attacks", attacks), ("columns", columns)):
-        if value < 1:
-            raise OptionError(f"{CARD.name}: {option} = {value}", hint="use at least 1")
     if not enough(*(comparison.height(which) for which in real_tables(comparison))):
         return CARD.not_applicable(FEW_PERSONS)
     places = Places.of(
@@ -100,7 +96,7 @@ def singling_out(
             "No predicate holds for exactly one record of the synthetic table: its records are "
             "alike, or there is only one."
         )
-    index = Index.of(np.concatenate(places.tables[1:], axis=1), max(places.sizes))
+    index = Index.of(np.concatenate(places.tables[1:], axis=1), places.size)
     lists = [
         box_members(index, p.columns, p.low, p.high, most=MOST_MATCHES)[1] for p in kinds.values()
     ]
@@ -129,8 +125,8 @@ def _predicates(
     varied = np.flatnonzero((distinct != distinct[:, :1]).any(axis=1))
     if not len(varied):
         return {}, []
-    index = Index.of(distinct, max(places.sizes))
-    ends = [len(numbers) for numbers in places.numbers]
+    index = Index.of(distinct, places.size)
+    ends = [coder.bins for coder in places.codec.columns]
     width = min(columns, len(varied))
     made = {
         "univariate": univariate(

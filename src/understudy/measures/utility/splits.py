@@ -25,8 +25,6 @@ def refits(
     Each comparison has as many synthetic rows as training rows, and the other fifth as holdout. A
     generator that fails is an error that names the split. Rows are the unit of the splits.
     """
-    if splits < 2:
-        raise OptionError(f"{name}: splits = {splits}", hint="use at least 2")
     if not callable(getattr(comparison.fit, "fit", comparison.fit)):
         raise OptionError(
             f"fit: a {type(comparison.fit).__name__} is no generator",

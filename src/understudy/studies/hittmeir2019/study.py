@@ -11,7 +11,7 @@ and the mean. The README beside this file tells how the figures were made.
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -91,6 +91,7 @@ def run(
     datasets: tuple[str, ...] = (),
     quick: bool = False,
     progress: Progress = silent,
+    journal: Path | None = None,
 ) -> dict[str, Any]:
     """Compute tables II to V, row Real, and tables VII to X, row Original.
 
@@ -102,18 +103,25 @@ def run(
         Names of data sets; all four if none is given.
     quick : bool
         Leave out the perceptron, which takes most of the time.
+    journal : Path, optional
+        A file to go on from when the study was stopped.
     """
     names = shared.chosen(datasets, [task.dataset for task in PREDICTIONS])
-    rows: list[Row] = []
-    jobs = [job for job in (*PREDICTIONS, *SCENARIOS) if job.dataset in names]
-    for done, job in enumerate(jobs):
-        progress(job.dataset, done, len(jobs))
-        frame = read_dataset(job.dataset, data)
-        if isinstance(job, Scenario):
-            rows += _attack(job, frame)
-        else:
-            rows += _predict(job, frame, seeds=0 if quick else SEEDS)
-    progress("done", len(jobs), len(jobs))
+    frames = {name: read_dataset(name, data) for name in names}
+    predicted = [task for task in PREDICTIONS if task.dataset in names]
+    job = PredictionJob({task.dataset: _points(task, frames[task.dataset]) for task in predicted})
+    seeds = 0 if quick else SEEDS
+    parts = [(task.dataset, *trained) for task in predicted for trained in _trainings(seeds)]
+    found: dict[tuple[str, ...], Row] = {}
+    with shared.kept_in(journal, job) as kept:
+        for part, value in shared.computed_parts(job, parts, kept, 0 if quick else None):
+            progress(part.key, len(found), len(parts))
+            found[part.words] = value
+    rows = [row for task in predicted for row in _prediction_rows(task, found, seeds)]
+    for scenario in SCENARIOS:
+        if scenario.dataset in names:
+            rows += _attack(scenario, frames[scenario.dataset])
+    progress("done", len(parts), len(parts))
     return {"rows": rows}
 
 
@@ -161,38 +169,63 @@ def _split(rows: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
     return seen, others
 
 
-def _predict(task: Prediction, frame: pl.DataFrame, *, seeds: int = SEEDS) -> list[Row]:
-    """Compute the row Real of a table, one line a model.
-
-    Each line has the figures of the authors' protocol and, under ``correct``, those with the
-    scaler of training. The perceptron's seeds are not printed: it is trained with several, the
-    first being the number of the split, and ``seeds`` has the figures of all. Without seeds it is
-    left out.
-    """
-    target = _numbers(frame[task.target])
+def _points(task: Prediction, frame: pl.DataFrame) -> tuple[Floats, Floats]:
+    """Give what is known of each row, and what is predicted."""
     used = [name for name in frame.columns if name not in (task.target, *task.left_out)]
-    points = np.column_stack([_numbers(frame[name]) for name in used])
+    return np.column_stack([_numbers(frame[name]) for name in used]), _numbers(frame[task.target])
+
+
+def _trainings(seeds: int) -> list[tuple[str, str, str]]:
+    """Name the models, their seeds, and whose scaler: the authors' protocol, or training's.
+
+    The perceptron's seeds are not printed: it is trained with several, the first being the number
+    of the split. Without seeds it is left out.
+    """
     made = []
     for model in MODELS if seeds else MODELS[:-1]:
-        several = [
-            _over_splits(points, target, model, seed=10 * number, apart=True)
-            for number in range(seeds if model == "MLP" else 1)
-        ]
+        several = range(seeds if model == "MLP" else 1)
+        made += [(model, str(10 * number), "apart") for number in several]
+        made.append((model, "0", "by training"))
+    return made
+
+
+@dataclass(frozen=True)
+class PredictionJob:
+    """Trains a model on ten splits of a data set; both parts of a split may be scaled apart."""
+
+    points: dict[str, tuple[Floats, Floats]]
+
+    def do(self, part: shared.StudyPart) -> Row:
+        """Give mean and spread of the figures."""
+        dataset, model, seed, scaled = part.words
+        return _over_splits(*self.points[dataset], model, seed=int(seed), apart=scaled == "apart")
+
+
+def _prediction_rows(
+    task: Prediction, found: dict[tuple[str, ...], Row], seeds: int
+) -> Iterator[Row]:
+    """Give the row Real of a table, one line a model.
+
+    Each line has the figures of the authors' protocol and, under ``correct``, those with the
+    scaler of training; ``seeds`` has those of all seeds of the perceptron.
+    """
+    for model in MODELS if seeds else MODELS[:-1]:
+        of = [part for part in found if part[:2] == (task.dataset, model) and part[3] == "apart"]
+        several = [found[part] for part in sorted(of, key=lambda part: int(part[2]))]
         line: Row = {
             "table": task.table,
             "dataset": task.dataset,
             "row": f"Real, {model}",
             "keys": 0,
             **several[0],
-            "correct": _over_splits(points, target, model, seed=0, apart=False),
+            "correct": found[task.dataset, model, "0", "by training"],
         }
         if model == "MLP":
             line["seeds"] = {
                 figure: [[one[figure]["mean"], one[figure]["spread"]] for one in several]
                 for figure in FIGURES
             }
-        made.append(line)
-    return made
+        yield line
 
 
 def _over_splits(points: Floats, target: Floats, model: str, *, seed: int, apart: bool) -> Row:

@@ -16,7 +16,9 @@ from understudy.studies.latner2025.worlds import (
     QUICK_RELEASES,
     RELEASES,
     ROLES,
-    attack_worlds,
+    SETTINGS,
+    FreshReleases,
+    attack_published,
     warning,
 )
 from understudy.studies.published import DIFFERS, figure_table, print_all, read_dataset
@@ -33,6 +35,7 @@ def run(
     datasets: tuple[str, ...] = (),
     quick: bool = False,
     progress: Progress = silent,
+    journal: Path | None = None,
 ) -> dict[str, Any]:
     """Compute the tables again.
 
@@ -44,6 +47,8 @@ def run(
         ``simulated``, ``sd2011`` or both.
     quick : bool
         Attack fewer fresh releases; all else takes seconds.
+    journal : Path, optional
+        A file to go on from when the attack was stopped.
     """
     chosen = shared.chosen(datasets, PARTS)
     figures: list[Figure] = []
@@ -56,7 +61,13 @@ def run(
         released = read_dataset("latner_synthpop_cart_seed1237", data)
         ten = read_dataset("latner_cart_10_frequencies", data)
         copies = [_rows(ten, number) for number in range(1, 11)]
-        found = attack_worlds(original, released, copies, quick=quick, progress=progress)
+        job = FreshReleases(original, QUICK_RELEASES if quick else RELEASES)
+        found = attack_published(original, released, copies)
+        with shared.kept_in(journal, job) as kept:
+            for number, name in enumerate(SETTINGS):
+                progress(f"worlds: {name}", number, len(SETTINGS))
+                for _, rows in shared.computed_parts(job, [(name,)], kept):
+                    found += rows
         result |= {"worlds": found, "warning": warning(found)}
     progress("done", len(chosen), len(chosen))
     return {**result, **({"note": QUICK} if quick else {})}

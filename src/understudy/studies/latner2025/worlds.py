@@ -4,6 +4,7 @@ The attacker refits the trees in all 16 worlds; the chance of a release in each 
 releases show that the posterior of the unique record and the measures point in opposite directions.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ from understudy.attacks.posterior import IMPOSSIBLE, cell_chances, normalised
 from understudy.attacks.records import vulnerable
 from understudy.data.tables import Table
 from understudy.errors import DataError
-from understudy.jobs.progress import Progress
 from understudy.judging.comparison import compare_tables, stream
 from understudy.measures import MEASURES
+from understudy.studies.published import StudyPart
 from understudy.synthesizers import synthesizer
 from understudy.synthesizers.generators import Ours
 
@@ -68,11 +69,10 @@ class Attacker:
         return int(self.counts(release)[self.truth])
 
 
-def attack_worlds(
-    original: pl.DataFrame, released: pl.DataFrame, ten: list[pl.DataFrame], *, quick: bool,
-    progress: Progress,
-) -> list[Row]:  # fmt: skip
-    """Give the posterior of the unique record for the authors' releases and for fresh ones."""
+def attack_published(
+    original: pl.DataFrame, released: pl.DataFrame, ten: list[pl.DataFrame]
+) -> list[Row]:
+    """Give the posterior of the unique record for the authors' releases."""
     attacker = Attacker(original, SETTINGS[next(iter(SETTINGS))])
     rows = [_row("the authors' release (seed 1237)", attacker, original, [released])]
     for copied in (0, 1, 2, 3):
@@ -86,17 +86,28 @@ def attack_worlds(
              "lowest": attacker.posterior(*ten[:many]),
              "highest": attacker.posterior(*ten[:many])}
         )  # fmt: skip
-    many = QUICK_RELEASES if quick else RELEASES
-    for number, (name, options) in enumerate(SETTINGS.items()):
-        progress(f"worlds: {name}", number, len(SETTINGS))
-        attacker = Attacker(original, options)
-        model = synthesizer("cart", seed=SEED, **options).fit(original)
-        fresh = [model.sample(replicate=replicate) for replicate in range(many)]
+    return rows
+
+
+@dataclass(frozen=True)
+class FreshReleases:
+    """Makes many releases by one of the settings, and attacks them."""
+
+    original: pl.DataFrame
+    many: int
+
+    def do(self, setting: StudyPart) -> list[Row]:
+        """Give the posterior for the releases with the unique record, and for those without."""
+        (name,) = setting.words
+        attacker = Attacker(self.original, SETTINGS[name])
+        model = synthesizer("cart", seed=SEED, **SETTINGS[name]).fit(self.original)
+        fresh = [model.sample(replicate=replicate) for replicate in range(self.many)]
+        rows = []
         for held, what in ((True, "with 1111"), (False, "without 1111")):
             some = [table for table in fresh if (attacker.copies(table) > 0) == held]
             if some:
-                rows.append(_row(f"{name}, fresh, {what}", attacker, original, some))
-    return rows
+                rows.append(_row(f"{name}, fresh, {what}", attacker, self.original, some))
+        return rows
 
 
 def warning(rows: list[Row]) -> str:

@@ -4,8 +4,9 @@ The authors' code and their text differ in places; the README beside this file l
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from understudy.data.datasets import FOLDER, cache_folder
 from understudy.data.schema import near
 from understudy.errors import DataError
+from understudy.jobs.fingerprint import file_digest
 from understudy.jobs.progress import Progress, silent
 from understudy.kernels.marginals import Layout, count_tables, table_distances
 from understudy.kernels.neighbors import hamming_neighbors
@@ -56,6 +58,10 @@ class Files:
     training: Path
     holdout: Path
     generators: dict[str, Path]
+
+    def paths(self, labels: Iterable[str]) -> list[Path]:
+        """Name the files that these generators are measured by."""
+        return [self.training, self.holdout, *(self.generators[label] for label in labels)]
 
 
 def default_folder() -> Path:
@@ -127,6 +133,7 @@ def run(
     datasets: tuple[str, ...] = (),
     quick: bool = False,
     progress: Progress = silent,
+    journal: Path | None = None,
 ) -> dict[str, Any]:
     """Compute all measures of each generator, and of the holdout as generator ``val``.
 
@@ -139,21 +146,27 @@ def run(
         Names of data sets; all in the folder if none is given.
     quick : bool
         Only a few generators of each data set.
+    journal : Path, optional
+        A file to go on from when the study was stopped.
     """
     found = find_files(default_folder() if data is None else data, datasets)
     chosen = {files.name: _generators(files, quick) for files in found}
     total = sum(len(labels) + 1 for labels in chosen.values())
     pairs: list[dict[str, Any]] = []
-    for files in found:
-        progress(files.name, len(pairs), total)
-        for label, measured in _dataset(files, chosen[files.name]):
-            pairs.append({"dataset": files.name, "generator": label, **measured})
-            progress(f"{files.name} {label}", len(pairs), total)
+    used = [path for files in found if journal for path in files.paths(chosen[files.name])]
+    with shared.kept_in(journal, [(path.name, file_digest(path)) for path in used]) as kept:
+        for files in found:
+            progress(files.name, len(pairs), total)
+            parts = [(files.name, label) for label in (*chosen[files.name], HOLDOUT)]
+            for part, measured in shared.computed_parts(GeneratorJob(files), parts, kept):
+                dataset, label = part.words
+                pairs.append({"dataset": dataset, "generator": label, **measured})
+                progress(f"{dataset} {label}", len(pairs), total)
     result: dict[str, Any] = {"pairs": pairs}
     if quick:
         made = sum(len(files.generators) for files in found)
-        kept = sum(len(labels) for labels in chosen.values())
-        result["note"] = f"quick: {kept} of {made} generators; leave out --quick for all"
+        few = sum(len(labels) for labels in chosen.values())
+        result["note"] = f"quick: {few} of {made} generators; leave out --quick for all"
     return result
 
 
@@ -165,21 +178,32 @@ def _generators(files: Files, quick: bool) -> list[str]:
     return sorted(sorted(labels, key=lambda label: label not in known)[:QUICK])
 
 
-def _dataset(files: Files, labels: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    training = read_training(files.training)
-    holdout = read_other(files.holdout, training)
-    if holdout.rows < 2:
-        raise DataError(
-            f"{files.holdout}: there is only one row", hint="a holdout needs two rows or more"
-        )
-    fidelity = Fidelity(training)
-    levels = {name: _levels(training.texts[name], holdout.texts[name]) for name in training.texts}
-    for label in labels:
-        synthetic = read_other(files.generators[label], training)
-        measured = closest_records(training, holdout, synthetic, levels)
-        yield label, {**fidelity.of(synthetic), **measured}
-    measured = closest_records(training, holdout, None, levels)
-    yield HOLDOUT, {**fidelity.of(holdout), **measured}
+class GeneratorJob:
+    """Measures generators of one data set; the real rows are read when they are first needed."""
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+
+    @cached_property
+    def real(self) -> tuple[Columns, Columns, "Fidelity", dict[str, dict[str, int]]]:
+        """Training, holdout, the tables of counts of training, and all levels by number."""
+        training = read_training(self.files.training)
+        holdout = read_other(self.files.holdout, training)
+        if holdout.rows < 2:
+            raise DataError(
+                f"{self.files.holdout}: there is only one row",
+                hint="a holdout needs two rows or more",
+            )
+        levels = {n: _levels(training.texts[n], holdout.texts[n]) for n in training.texts}
+        return training, holdout, Fidelity(training), levels
+
+    def do(self, part: shared.StudyPart) -> dict[str, Any]:
+        """Measure a generator, or the holdout in its place."""
+        training, holdout, fidelity, levels = self.real
+        path = self.files.generators.get(part.words[1])
+        synthetic = None if path is None else read_other(path, training)
+        found = fidelity.of(holdout if synthetic is None else synthetic)
+        return {**found, **closest_records(training, holdout, synthetic, levels)}
 
 
 @dataclass(frozen=True)

@@ -14,21 +14,21 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.schema import Column, Values, near
+from understudy.data.schema import Column, Values
 from understudy.data.tables import Table
 from understudy.errors import DataError, MissingExtraError, OptionError
 from understudy.jobs.progress import Progress
 from understudy.jobs.temporary import TemporaryFolder
-from understudy.options import check_number
+from understudy.options import Above
+from understudy.synthesizers.base import check_options
 from understudy.synthesizers.program import LARGEST_SEED, ForeignMethod, check_shape, stored
 
 SCRIPT = Path(__file__).parent / "scripts" / "run_tool.py"
@@ -46,8 +46,6 @@ NOT_INSTALLED = 3
 SECONDS_TO_ANSWER = 60
 NO_WORD = "none"
 LARGEST_EXACT = 2**53
-Choices = Mapping[str, tuple[str, ...]]
-Least = Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -201,8 +199,7 @@ class Adapter(ForeignMethod):
     """A tool that learns once in its own environment, and is run anew for every sample.
 
     The tool gets neither identifiers nor free text. Its model lies in a temporary folder that
-    goes when the method does. ``choices`` are the values that an option can have, ``least`` is the
-    smallest one.
+    goes when the method does.
 
     Parameters
     ----------
@@ -213,27 +210,16 @@ class Adapter(ForeignMethod):
     """
 
     python: str = ""
-    seconds: float = 3600.0
+    seconds: Annotated[float, Above(0)] = 3600.0
     version_: str = field(default="", init=False, repr=False)
     handed_: tuple[SentColumn, ...] = field(default=(), init=False, repr=False)
     empty_: pl.DataFrame = field(init=False, repr=False)
     folder_: TemporaryFolder = field(init=False, repr=False)
 
     tool: ClassVar[Tool]
-    choices: ClassVar[Choices]
-    least: ClassVar[Least]
 
     def __post_init__(self) -> None:
-        name = self.card.name
-        if not isinstance(self.python, str):
-            raise OptionError(f"{name}: python = {self.python!r}", hint="give the path of a Python")
-        check_number(f"{name}: seconds", self.seconds, above=0)
-        for option, known in self.choices.items():
-            value = getattr(self, option)
-            if value not in known:
-                raise OptionError(f"{name}: {option} = {value!r}", hint=near(str(value), known))
-        for option, least in self.least.items():
-            check_number(f"{name}: {option}", getattr(self, option), least)
+        check_options(self)
 
     def settings(self) -> dict[str, Any]:
         """Give the options that the tool is told: those that not every adapter has."""

@@ -1,11 +1,10 @@
 """SDV, DataSynthesizer and the engine of MOSTLY AI as methods."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from understudy.errors import OptionError
-from understudy.options import check_number
-from understudy.synthesizers.adapters.base import NO_FILE, Adapter, Choices, Least, Tool
+from understudy.options import Above, AtLeast, OneOf
+from understudy.synthesizers.adapters.base import NO_FILE, Adapter, Tool
 from understudy.synthesizers.base import MethodCard
 
 
@@ -22,8 +21,8 @@ class Sdv(Adapter):
         Further arguments of SDV's class, such as ``{"batch_size": 1000}``.
     """
 
-    model: str = "GaussianCopula"
-    epochs: int = 300
+    model: Annotated[str, OneOf("GaussianCopula", "CTGAN", "CopulaGAN", "TVAE")] = "GaussianCopula"
+    epochs: Annotated[int, AtLeast(1)] = 300
     arguments: dict[str, Any] | None = None
 
     tool: ClassVar[Tool] = Tool(
@@ -32,8 +31,6 @@ class Sdv(Adapter):
         licence="Business Source License 1.1, not open source; four years after its release a "
         "version becomes MIT",
     )
-    choices: ClassVar[Choices] = {"model": ("GaussianCopula", "CTGAN", "CopulaGAN", "TVAE")}
-    least: ClassVar[Least] = {"epochs": 1}
     card: ClassVar[MethodCard] = MethodCard(
         name="sdv",
         title="SDV's single-table models",
@@ -46,11 +43,6 @@ class Sdv(Adapter):
         file=NO_FILE,
         source="Patki, Wedge and Veeramachaneni 2016; Xu et al. 2019 (CTGAN, TVAE)",
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not (self.arguments is None or isinstance(self.arguments, dict)):
-            raise OptionError(f"sdv: arguments = {self.arguments!r}", hint="give names with values")
 
     @property
     def program(self) -> str:
@@ -73,18 +65,16 @@ class DataSynthesizer(Adapter):
         Of the histogram of each number.
     """
 
-    mode: str = "correlated"
-    k: int = 2
-    tool_epsilon: float = 0.0
-    bins: int = 20
+    mode: Annotated[str, OneOf("correlated", "independent", "random")] = "correlated"
+    k: Annotated[int, AtLeast(1)] = 2
+    tool_epsilon: Annotated[float, AtLeast(0)] = 0.0
+    bins: Annotated[int, AtLeast(2)] = 20
 
     tool: ClassVar[Tool] = Tool(
         name="DataSynthesizer",
         package="DataSynthesizer",
         licence="MIT License",
     )
-    choices: ClassVar[Choices] = {"mode": ("correlated", "independent", "random")}
-    least: ClassVar[Least] = {"k": 1, "bins": 2, "tool_epsilon": 0}
     card: ClassVar[MethodCard] = MethodCard(
         name="datasynthesizer",
         title="DataSynthesizer's Bayesian network",
@@ -125,17 +115,15 @@ class MostlyAI(Adapter):
         Of the network.
     """
 
-    minutes: float = 30.0
-    epochs: int = 100
-    size: str = "Medium"
+    minutes: Annotated[float, Above(0)] = 30.0
+    epochs: Annotated[int, AtLeast(1)] = 100
+    size: Annotated[str, OneOf("Small", "Medium", "Large")] = "Medium"
 
     tool: ClassVar[Tool] = Tool(
         name="mostlyai-engine",
         package="mostlyai-engine",
         licence="Apache License 2.0",
     )
-    choices: ClassVar[Choices] = {"size": ("Small", "Medium", "Large")}
-    least: ClassVar[Least] = {"epochs": 1}
     card: ClassVar[MethodCard] = MethodCard(
         name="mostlyai",
         title="MOSTLY AI's autoregressive network",
@@ -147,7 +135,3 @@ class MostlyAI(Adapter):
         file=NO_FILE,
         source="Tiwald et al. 2025 (TabularARGN)",
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number("mostlyai: minutes", self.minutes, above=0)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +14,17 @@ from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.errors import OptionError
 from understudy.jobs.progress import Progress
-from understudy.options import MOST, check_number
-from understudy.synthesizers.base import MethodCard
+from understudy.options import MOST, Above, AtLeast, Between, OneOf
+from understudy.synthesizers.base import MethodCard, check_options
 from understudy.synthesizers.bayes.conditionals import Conditional
 from understudy.synthesizers.bayes.domain import bought_names, declared_domain
 from understudy.synthesizers.bayes.noisy import Purchase
 from understudy.synthesizers.bayes.plain import Plain, read_shown, spread_evenly
-from understudy.synthesizers.budget import Budget, Step, check_epsilon
+from understudy.synthesizers.budget import Budget, Step
 from understudy.synthesizers.coded import CodedMethod
-from understudy.synthesizers.columns.frame import names_in
+from understudy.synthesizers.columns.frame import listed
 from understudy.synthesizers.model_file import Damaged, State, texts, whole
 
-MODES = ("correlated", "independent", "random")
 MOST_BINS = 200
 ALONE = (
     "There are too few rows for an epsilon this small: every column was drawn alone, since the "
@@ -56,13 +55,13 @@ class Bayes(CodedMethod):
         Columns that are kept as they are, in partial synthesis; not under epsilon.
     """
 
-    mode: str = "correlated"
-    k: int = 2
-    epsilon: float | None = None
-    bins: int = 24
-    least: int = 5
-    buy: Sequence[str] = ()
-    keep: Sequence[str] = ()
+    mode: Annotated[str, OneOf("correlated", "independent", "random")] = "correlated"
+    k: Annotated[int, AtLeast(1)] = 2
+    epsilon: Annotated[float | None, Above(0)] = None
+    bins: Annotated[int, Between(2, MOST_BINS)] = 24
+    least: Annotated[int, AtLeast(1)] = 5
+    buy: Sequence[str] | str = ()
+    keep: Sequence[str] | str = ()
     codecs_: list[ColumnCodec] = field(init=False, repr=False, default_factory=list)
     order_: tuple[int, ...] = field(init=False, repr=False, default=())
     models_: list[Conditional | None] = field(init=False, repr=False, default_factory=list)
@@ -92,14 +91,10 @@ class Bayes(CodedMethod):
     )
 
     def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise OptionError(f"bayes: mode = {self.mode!r}", hint=f"use one of {', '.join(MODES)}")
-        for name, least, most in (("k", 1, MOST), ("bins", 2, MOST_BINS), ("least", 1, MOST)):
-            check_number(f"bayes: {name}", getattr(self, name), least, most)
-        self.keep = names_in(self.keep, "bayes: keep")
-        self.buy = names_in(self.buy, "bayes: buy")
+        check_options(self)
+        self.keep, self.buy = listed(self.keep), listed(self.buy)
         if self.epsilon is not None:
-            self.epsilon = check_epsilon(self.epsilon)
+            self.epsilon = float(self.epsilon)
         if self.epsilon is not None and self.keep:
             raise OptionError(
                 "bayes: columns that are kept are shown as they are, and no epsilon covers them",

@@ -8,20 +8,20 @@ first as a category; then the rest as a number.
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.memory import MemorySource
 from understudy.data.schema import Schema, near, read_values
+from understudy.data.source import source_of
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.progress import Progress
 from understudy.jobs.workers import one_thread
-from understudy.options import MOST, check_number
-from understudy.synthesizers.base import MethodCard
+from understudy.options import AtLeast
+from understudy.synthesizers.base import MethodCard, check_options
 from understudy.synthesizers.columns import COLUMN_METHODS, KEEP
 from understudy.synthesizers.columns.models import ColumnModel, FixedValue
 from understudy.synthesizers.columns.plan import Plan, Wishes
@@ -34,11 +34,11 @@ from understudy.synthesizers.model_file import State
 class Frame:
     """What all sequential methods share: the order, the fitting and the drawing of columns."""
 
-    minbucket: int = 5
-    cp: float = 1e-8
+    minbucket: Annotated[int, AtLeast(1)] = 5
+    cp: Annotated[float, AtLeast(0)] = 1e-8
     smooth: bool = False
     proper: bool = False
-    keep: Sequence[str] = ()
+    keep: Sequence[str] | str = ()
     models_: list[ColumnModel] = field(init=False, repr=False, default_factory=list)
     schema_: Schema = field(init=False, repr=False)
     methods_: tuple[str, ...] = field(init=False, repr=False, default=())
@@ -46,9 +46,8 @@ class Frame:
     card: ClassVar[MethodCard]
 
     def __post_init__(self) -> None:
-        check_number(f"{self.card.name}: minbucket", self.minbucket, 1, MOST)
-        check_number(f"{self.card.name}: cp", self.cp, 0)
-        self.keep = names_in(self.keep, f"{self.card.name}: keep")
+        check_options(self)
+        self.keep = listed(self.keep)
 
     def wishes(self) -> Wishes:
         """What the options ask for."""
@@ -87,7 +86,7 @@ class Frame:
         """Model a column, and put it into the matrix of predictors."""
         how, column = COLUMN_METHODS[plan.methods[name]], table.schema[name]
         numeric = how.codes_are_numbers
-        variable = Variable.fit(MemorySource(table), column, codes_are_numbers=numeric)
+        variable = Variable.fit(source_of(table), column, codes_are_numbers=numeric)
         codes, numbers = variable.read(table.values(name))
         matrix[:, len(self.models_)] = variable.predictor(codes, numbers)
         if plan.methods[name] == KEEP:
@@ -205,14 +204,6 @@ class Frame:
         return self
 
 
-def listed(value: Any) -> tuple[Any, ...]:
-    """Give the items of a list; none of anything else."""
-    return tuple(value) if isinstance(value, list | tuple) else ()
-
-
-def names_in(value: Any, what: str) -> tuple[str, ...]:
-    """Take one text or a list of texts."""
-    made = (value,) if isinstance(value, str) else listed(value)
-    if not all(isinstance(name, str) for name in made) or (not made and value not in ((), [])):
-        raise OptionError(f"{what} = {value!r}", hint="give a list of texts")
-    return made
+def listed(names: Sequence[str] | str) -> tuple[str, ...]:
+    """Take one name or a list of names."""
+    return (names,) if isinstance(names, str) else tuple(names)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.codec import Codec
-from understudy.data.memory import MemorySource
 from understudy.data.schema import Schema, near
+from understudy.data.source import source_of
 from understudy.data.tables import Condition, Table
 from understudy.data.tables.grammar import TOKEN, Test
 from understudy.errors import OptionError
@@ -201,7 +201,7 @@ class Plan:
 
 def check_method(method: Any, column: str | None = None) -> None:
     """Refuse a column method that does not exist."""
-    if method not in COLUMN_METHODS:
+    if not isinstance(method, str) or method not in COLUMN_METHODS:
         where = f" for '{column}'" if column else ""
         raise OptionError(
             f"there is no column method '{method}'{where}", hint=near(str(method), COLUMN_METHODS)
@@ -239,7 +239,7 @@ def _learnt(table: Table, kept: Sequence[str], needs: Mapping[str, Set[str]]) ->
     far; ties go to the earlier column of the table. Kept columns come first. A column waits until
     those that it needs, by a rule or as predictors, have been chosen.
     """
-    names, source = table.schema.modelled, MemorySource(table)
+    names, source = table.schema.modelled, source_of(table)
     shared = _shared(source.coded(Codec.fit(source, names, bins=BINS, levels=LEVELS)).codes)
     chosen = [names.index(name) for name in kept]
     while len(chosen) < len(names):

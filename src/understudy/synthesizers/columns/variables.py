@@ -1,17 +1,17 @@
 """Variable: a column as codes and numbers, and back.
 
-Codes: 0 is missing, 1 unseen, then for a category its levels in order. For a column that is drawn
-as a number: 2 is a number, then the words, then the spikes, numbers with a code of their own.
+Codes are those of a ``ColumnCodec``, which has one bin where a column is drawn as a number; after
+them come the spikes, numbers with a code of their own.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.bins import Bins
 from understudy.data.codec import FIRST, Codec, ColumnCodec, Counted, write_values
 from understudy.data.schema import Column, Values, labels
 from understudy.errors import DataError
@@ -49,33 +49,33 @@ class Variable:
     @property
     def levels(self) -> int:
         """The number of codes of a category; 0 for a number."""
-        return 0 if self.is_number else FIRST + len(self.labels)
+        return 0 if self.is_number else self.codec.size
 
     @property
     def codes(self) -> int:
         """The number of codes that may be drawn."""
-        numbers = 1 + len(self.spikes) if self.counted else 0
-        return FIRST + numbers + len(self.labels)
+        return self.codec.size + len(self.spikes) * self.counted
 
     @cached_property
-    def _first_spike(self) -> int:
-        return NUMBER + 1 + len(self.labels)
+    def codec(self) -> ColumnCodec:
+        """How the column is coded, spikes apart: every number in one bin, if it is drawn as one."""
+        numbers = Bins(np.array([-np.inf, np.inf])) if self.counted else Bins()
+        return ColumnCodec(self.column, numbers, self.labels)
 
     @cached_property
     def _label_numbers(self) -> Floats:
         parsed = pl.Series(self.labels, dtype=pl.String).cast(pl.Float64, strict=False)
         made = parsed.fill_null(float("nan")).to_numpy()
-        return np.concatenate([[np.nan] * FIRST, np.where(np.isfinite(made), made, np.nan)])
+        other = [np.nan] * (FIRST + self.counted)
+        return np.concatenate([other, np.where(np.isfinite(made), made, np.nan)])
 
     def read(self, values: Values) -> tuple[NDArray[np.int64], Floats | None]:
         """Give codes, and numbers with nan where there is none; no numbers for other categories."""
-        coder = ColumnCodec(self.column, labels=self.labels)
-        codes = coder.encode(values).astype(np.int64)
+        codes = self.codec.encode(values).astype(np.int64)
         if not self.is_number:
             return codes, None
         numbers = values.numbers if values.numbers is not None else self._label_numbers[codes]
         if self.counted:
-            codes[codes >= FIRST] += 1
             codes[~np.isnan(numbers)] = NUMBER
             codes = self.mark_spikes(codes, numbers)
         return codes, numbers
@@ -85,7 +85,7 @@ class Variable:
         if not self.spikes:
             return codes
         place = np.minimum(np.searchsorted(self.spikes, numbers), len(self.spikes) - 1)
-        return np.where(np.array(self.spikes)[place] == numbers, self._first_spike + place, codes)
+        return np.where(np.array(self.spikes)[place] == numbers, self.codec.size + place, codes)
 
     def numbers_of(self, codes: NDArray[np.int64]) -> Floats | None:
         """Give the numbers that codes stand for; nan where there is none, or none yet."""
@@ -94,9 +94,9 @@ class Variable:
         if not self.counted:
             return self._label_numbers[codes]
         numbers = np.full(len(codes), np.nan)
-        spiked = codes >= self._first_spike
+        spiked = codes >= self.codec.size
         if spiked.any():
-            numbers[spiked] = np.array(self.spikes)[codes[spiked] - self._first_spike]
+            numbers[spiked] = np.array(self.spikes)[codes[spiked] - self.codec.size]
         return numbers
 
     def predictor(self, codes: NDArray[np.int64], numbers: Floats | None) -> Floats:
@@ -107,12 +107,9 @@ class Variable:
 
     def write(self, codes: NDArray[np.int64], numbers: Floats | None) -> pl.Series:
         """Turn codes and numbers into values as the column stores them."""
-        first = FIRST + self.counted
-        place = codes - first
-        is_label = (place >= 0) & (place < len(self.labels))
-        texts = pl.Series(self.labels, dtype=pl.String)
-        at: Any = pl.Series(np.where(is_label, place, 0)).set(pl.Series(~is_label), None)
-        words = texts.gather(at)
+        others = [None] * (FIRST + self.counted), [None] * len(self.spikes)
+        texts = pl.Series([*others[0], *self.labels, *others[1]], dtype=pl.String)
+        words = texts.gather(codes)
         if not self.counted:
             return write_values(Values(None, words), self.column)
         if not self.column.is_numeric:

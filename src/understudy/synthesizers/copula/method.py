@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -13,19 +13,17 @@ from understudy.data.bins import Grid, Points
 from understudy.data.codec import ColumnCodec
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
-from understudy.errors import OptionError
 from understudy.jobs.progress import Progress
 from understudy.jobs.workers import one_thread
-from understudy.options import MOST, check_number
-from understudy.synthesizers.base import MethodCard
+from understudy.options import SHARE, AtLeast, OneOf
+from understudy.synthesizers.base import MethodCard, check_options
 from understudy.synthesizers.coded import CodedMethod
-from understudy.synthesizers.columns.frame import names_in
+from understudy.synthesizers.columns.frame import listed
 from understudy.synthesizers.copula.determined import Determined, find_determined, find_fixed
 from understudy.synthesizers.copula.latent import Latent, fit_latent
 from understudy.synthesizers.copula.lines import Codes, Floats, Lines, plan_lines
 from understudy.synthesizers.model_file import State, texts
 
-MARGINS = ("empirical", "fitted")
 MOST_DRAWS = 2_000_000
 FEWEST_ROWS = 2_000
 BLOCK = 20_000
@@ -56,12 +54,12 @@ class Copula(CodedMethod):
         Columns that are kept as they are, in partial synthesis.
     """
 
-    k: int = 5
-    margins: str = "empirical"
-    levels: int = 20
-    pieces: int = 1
-    shrink: float = 0.0
-    keep: Sequence[str] = ()
+    k: Annotated[int, AtLeast(1)] = 5
+    margins: Annotated[str, OneOf("empirical", "fitted")] = "empirical"
+    levels: Annotated[int, AtLeast(0)] = 20
+    pieces: Annotated[int, AtLeast(1)] = 1
+    shrink: Annotated[float, SHARE] = 0.0
+    keep: Sequence[str] | str = ()
     codecs_: list[ColumnCodec] = field(init=False, repr=False, default_factory=list)
     latent_: Latent = field(init=False, repr=False)
     notes_: list[str] = field(init=False, repr=False, default_factory=list)
@@ -89,15 +87,8 @@ class Copula(CodedMethod):
     )
 
     def __post_init__(self) -> None:
-        for name, least in (("k", 1), ("levels", 0), ("pieces", 1)):
-            check_number(f"copula: {name}", getattr(self, name), least, MOST)
-        if self.margins not in MARGINS:
-            raise OptionError(
-                f"copula: margins = {self.margins!r}", hint=f"use one of {', '.join(MARGINS)}"
-            )
-        if not 0 <= self.shrink <= 1:
-            raise OptionError(f"copula: shrink = {self.shrink}", hint="use a share between 0 and 1")
-        self.keep = names_in(self.keep, "copula: keep")
+        check_options(self)
+        self.keep = listed(self.keep)
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Code the columns, then learn the correlation of the normals behind them."""

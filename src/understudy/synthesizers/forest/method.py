@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -15,10 +15,10 @@ from understudy.data.schema import Schema
 from understudy.data.tables import Table
 from understudy.jobs.progress import Progress
 from understudy.jobs.workers import one_thread
-from understudy.options import MOST, MOST_TREES, check_number
-from understudy.synthesizers.base import MethodCard
+from understudy.options import MOST_TREES, AtLeast, Between
+from understudy.synthesizers.base import MethodCard, check_options
 from understudy.synthesizers.coded import CodedMethod
-from understudy.synthesizers.columns.frame import names_in
+from understudy.synthesizers.columns.frame import listed
 from understudy.synthesizers.columns.plan import Plan, Wishes
 from understudy.synthesizers.forest.balance import POOL, SMALLEST, Balance, fit_balance
 from understudy.synthesizers.forest.chains import Chained, find_chain
@@ -64,13 +64,13 @@ class Forest(CodedMethod):
         Columns that are kept as they are, in partial synthesis.
     """
 
-    k: int = 5
-    trees: int = 20
-    min_leaf: int = 10
-    penalty: float = 1.0
-    fidelity: float = 0.9
+    k: Annotated[int, AtLeast(1)] = 5
+    trees: Annotated[int, Between(1, MOST_TREES)] = 20
+    min_leaf: Annotated[int, AtLeast(1)] = 10
+    penalty: Annotated[float, AtLeast(0)] = 1.0
+    fidelity: Annotated[float, AtLeast(0)] = 0.9
     visit: Sequence[str] | str | None = None
-    keep: Sequence[str] = ()
+    keep: Sequence[str] | str = ()
     codecs_: list[ColumnCodec] = field(init=False, repr=False, default_factory=list)
     models_: list[Model | None] = field(init=False, repr=False, default_factory=list)
     balance_: Balance | None = field(init=False, repr=False, default=None)
@@ -99,17 +99,10 @@ class Forest(CodedMethod):
     )
 
     def __post_init__(self) -> None:
-        for name, least, most in (
-            ("k", 1, MOST),
-            ("trees", 1, MOST_TREES),
-            ("min_leaf", 1, MOST),
-            ("penalty", 0, None),
-            ("fidelity", 0, None),
-        ):
-            check_number(f"forest: {name}", getattr(self, name), least, most)
-        self.keep = names_in(self.keep, "forest: keep")
+        check_options(self)
+        self.keep = listed(self.keep)
         if self.visit is not None and not isinstance(self.visit, str):
-            self.visit = names_in(self.visit, "forest: visit")
+            self.visit = tuple(self.visit)
 
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Code the columns, then model each given those before it."""

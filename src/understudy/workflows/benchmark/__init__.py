@@ -16,7 +16,7 @@ import polars as pl
 
 from understudy._version import __version__
 from understudy.data.schema import dumps, few, near
-from understudy.data.tables import Table, split, write_text
+from understudy.data.tables import Table, split, warn_left_out, write_text
 from understudy.documents import check_form, read_json, read_text
 from understudy.errors import DataError, OptionError
 from understudy.jobs.fingerprint import fingerprint
@@ -29,7 +29,6 @@ from understudy.options import MOST_REPLICATES, MOST_ROWS, Between, check, check
 from understudy.synthesizers import SYNTHESIZERS, synthesizer
 from understudy.synthesizers.generators import method_identity
 from understudy.workflows.benchmark.cell import CellJob, CellTask
-from understudy.workflows.provenance import warn_left_out
 
 __all__ = ["MEASURED", "Benchmark", "benchmark"]
 

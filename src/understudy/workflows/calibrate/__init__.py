@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from understudy.data.memory import MemorySource
 from understudy.data.schema import Schema, dumps, near
-from understudy.data.tables import Table
+from understudy.data.source import source_of
+from understudy.data.tables import Table, warn_left_out
 from understudy.errors import DataError, OptionError
 from understudy.jobs.fingerprint import fingerprint
 from understudy.jobs.journal import Journal, opened
@@ -35,7 +35,7 @@ from understudy.workflows.advise import AUTO, advise, as_names, resolve
 from understudy.workflows.calibrate.planting import KINDS, Bench, Ground
 from understudy.workflows.calibrate.schedule import Schedule, seen_entry, summary
 from understudy.workflows.calibrated import Calibration
-from understudy.workflows.provenance import versions, warn_left_out
+from understudy.workflows.provenance import versions
 
 __all__ = ["KINDS", "Calibration", "calibrate"]
 
@@ -237,7 +237,7 @@ def _roles(
             more = f" ({few} more are proposed and were left out)" if few else ""
             said.append(f"{role} = auto: {', '.join(given[role]) or 'none'}{more}.")
     known, learnt, notes = resolve(table, given["keys"], given["sensitive"])
-    source = MemorySource(table)
+    source = source_of(table)
     Comparison(source, (source,), keys=known, sensitive=learnt)  # refuses wrong names at once
     return known, learnt, [*said, *notes]
 

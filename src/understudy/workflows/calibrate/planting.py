@@ -14,8 +14,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.attacks.records import vulnerable
-from understudy.data.memory import MemorySource
 from understudy.data.schema import Column, Schema
+from understudy.data.source import Source, source_of
 from understudy.data.tables import Table
 from understudy.errors import DataError
 from understudy.judging.comparison import Comparison, stream
@@ -201,8 +201,8 @@ class Bench:
         """Plant, and put the tables side by side."""
         made = plant(self.ground, cell.kind, cell.count, cell.seed)
 
-        def source(frame: pl.DataFrame) -> MemorySource:
-            return MemorySource(Table(frame, self.ground.schema))
+        def source(frame: pl.DataFrame) -> Source:
+            return source_of(Table(frame, self.ground.schema))
 
         return Comparison(
             source(made.train),

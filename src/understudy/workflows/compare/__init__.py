@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from understudy.data.source import source_of
-from understudy.data.tables import Table
+from understudy.data.tables import Table, warn_left_out
 from understudy.errors import OptionError
 from understudy.jobs.progress import Progress, reporter, shows_progress, silent
 from understudy.judging.comparison import Comparison, Made
@@ -35,7 +35,7 @@ from understudy.workflows.compare.differences import (
 from understudy.workflows.compare.judgement import Dominance, judge
 from understudy.workflows.compare.result import Candidates
 from understudy.workflows.measuring import check_holdout, measure_all, run_measure, subgroups
-from understudy.workflows.provenance import provenance, warn_left_out
+from understudy.workflows.provenance import provenance
 from understudy.workflows.request import Request
 
 __all__ = ["Candidates", "Contest", "Difference", "Dominance", "compare"]

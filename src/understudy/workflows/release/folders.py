@@ -52,20 +52,13 @@ def alone(*folders: Path) -> Iterator[None]:
     """Keep other runs off these folders; a run that is killed keeps nobody off."""
     with ExitStack() as stack:
         for folder in folders:
-            stack.enter_context(_locked(folder))
-        yield
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    with ExitStack() as stack:
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            sweep_once(folder.parent.absolute())
-            hint = "wait until it has ended, or name another folder (--out)"
-            stack.enter_context(locked(folder, hint=hint))
-        except OSError as error:
-            raise _cannot_make(folder, error) from error
+            try:
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                sweep_once(folder.parent.absolute())
+                hint = "wait until it has ended, or name another folder (--out)"
+                stack.enter_context(locked(folder, hint=hint))
+            except OSError as error:
+                raise _cannot_make(folder, error) from error
         yield
 
 

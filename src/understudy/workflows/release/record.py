@@ -20,6 +20,7 @@ import polars as pl
 from understudy.data.tables import write_text
 from understudy.documents import read_json
 from understudy.errors import DataError
+from understudy.jobs.fingerprint import fingerprint
 from understudy.jobs.temporary import HIDDEN
 from understudy.options import check_plain
 from understudy.workflows.provenance import versions
@@ -36,13 +37,6 @@ KEEP = (
 HINT = "give up what is there (--restart), or name another folder (--out)"
 
 
-def _digest(frame: pl.DataFrame, key: bytes) -> str:
-    """Give a keyed hash of a whole table, left-out columns included."""
-    keyed = hmac.new(key, repr(frame.schema).encode(), hashlib.sha256)
-    keyed.update(frame.hash_rows().to_numpy().tobytes())
-    return keyed.hexdigest()
-
-
 def make_plan(
     frame: pl.DataFrame, path: str | None, asked: Mapping[str, Any], begun: Mapping[str, Any] | None
 ) -> dict[str, Any]:
@@ -56,7 +50,7 @@ def make_plan(
         "keep": KEEP,
         "key": key.hex(),
         "path": path,
-        "real_table": _digest(frame, key),
+        "real_table": fingerprint(key, frame),  # left-out columns too
         **asked,
         "seed": seed,
         "versions": versions(),
@@ -96,7 +90,9 @@ def read_plan(folder: Path) -> dict[str, Any] | None:
 def others(plan: Mapping[str, Any], begun: Mapping[str, Any]) -> list[str]:
     """Name what a plan asks for otherwise than the one begun."""
     names: Iterable[str] = dict.fromkeys([*plan, *begun])
-    return [name for name in names if name not in OWN and plan.get(name) != begun.get(name)]
+    differing = [n for n in names if n not in OWN and plan.get(n) != begun.get(n)]
+    # a fingerprint of another version says nothing of the table
+    return [n for n in differing if n != "real_table" or "versions" not in differing]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from understudy.data.memory import MemorySource
 from understudy.data.schema import loads
+from understudy.data.source import source_of
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.progress import Progress, reporter, shows_progress, silent
@@ -202,7 +202,7 @@ def _tables(
         for table, place, entry, known in zip(
             tables[role], found, receipt.files[role], hashes, strict=True
         ):
-            if MemorySource(table).digest(receipt.key) != known["hash"]:
+            if source_of(table).digest(receipt.key) != known["hash"]:
                 changed.append(f"{role}: {table.name} holds other values than what was assessed")
             elif (
                 isinstance(place, str | Path)

@@ -19,8 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.matrix import Floats
-from understudy.data.schema import near
-from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, around, described
 from understudy.measures.overlap import (
@@ -144,7 +142,7 @@ def estimates(
     resamples: Annotated[int, AtLeast(2)] = 1000,
 ) -> Finding:
     """Mean overlap of the intervals of a model's coefficients, real and synthetic."""
-    _check(comparison, family, printed, resamples)
+    check_formulas(comparison.formula, comparison.names)
     label = f"{CARD.name}: fitting"
     found: list[tuple[Design, Contrast]] = []
     for text in comparison.formula:
@@ -178,16 +176,6 @@ def estimates(
         tables={"estimates": _table(found)},
         note=" ".join([*notes, ROUNDED]),
     )
-
-
-def _check(comparison: Comparison, family: str, printed: bool, resamples: int) -> None:
-    check_formulas(comparison.formula, comparison.names)
-    if family not in (AUTO, *FAMILIES):
-        raise OptionError(f"family = {family!r}", hint=near(str(family), [AUTO, *FAMILIES]))
-    if not isinstance(printed, bool):
-        raise OptionError(f"printed = {printed!r}", hint="use true or false")
-    if resamples < 2:
-        raise OptionError(f"resamples = {resamples}", hint="use at least 2")
 
 
 def _parts(model: Design, made: Contrast, *, several: bool) -> list[Part]:

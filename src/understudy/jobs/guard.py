@@ -1,4 +1,7 @@
-"""Runs a program; when whoever asked for it is gone, ends it and removes the rows it was given."""
+"""Runs a program; when whoever asked for it is gone, ends it and removes the rows it was given.
+
+It is run as a file, without this package: nothing but Python is needed to start it.
+"""
 
 import os
 import shutil
@@ -8,10 +11,17 @@ import sys
 import threading
 
 
+def end_without_trace(folder: str) -> None:
+    """Remove a folder, and end this process with all that it started."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if hasattr(os, "killpg"):
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)  # on Windows
+
+
 def _watch(folder: str) -> None:
     os.read(0, 1)  # returns when the other end of the pipe is closed
-    shutil.rmtree(folder, ignore_errors=True)
-    os.killpg(0, signal.SIGKILL)
+    end_without_trace(folder)
 
 
 def main() -> None:
