@@ -1,6 +1,8 @@
 """Fixtures that all tests share: real data sets, which live outside the repository."""
 
 import os
+import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +26,14 @@ collect_ignore_glob = ["**/conftest.py", "conftest.py"]  # no doctests there, an
 
 
 WANTED = "for want of data"
+
+# A shell lets what it starts in the background ignore Ctrl-C, and every process that a test starts
+# would inherit it: tests of interrupts would wait in vain.
+if (
+    threading.current_thread() is threading.main_thread()
+    and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

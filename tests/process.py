@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from unittest import mock
 
+import polars as pl
+
 from understudy.cli import main
 
 SIGNALS = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -75,6 +77,17 @@ def start(*arguments: object) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+
+
+def assert_demo(folder: Path, printed: str, shape: tuple[int, int]) -> None:
+    """Look at what a demo wrote and printed: its files, training, and methods side by side."""
+    names = {path.name for path in folder.iterdir()}
+    tables = {"train.csv", "holdout.csv", "synthetic.csv", "synthetic.csv.README.md"}
+    assert names == tables | {"assessment.json", "report.html"}
+    assert pl.read_csv(folder / "train.csv").shape == shape
+    assert "privacy.identical_matches" in printed
+    _, _, beside = printed.partition("Beside other methods")
+    assert all(name in beside for name in ("forest", "cart", "bootstrap", "reference"))
 
 
 def wait_until_gone(pid: int) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -89,7 +90,7 @@ def test_what_cannot_be_told_apart_needs_a_version(tmp_path):
 def test_an_edited_program_is_another_generator(tmp_path):
     TABLE.write_csv(tmp_path / "train.csv")
     (tmp_path / "maker.py").write_text(process.SHUFFLER)
-    command = f"{sys.executable} maker.py {{train}} {{out}} {{rows}} {{seed}}"
+    command = f"{shlex.quote(sys.executable)} maker.py {{train}} {{out}} {{rows}} {{seed}}"
     arguments = (
         "attack", "worlds", "train.csv", "--command", command, "--release", "train.csv",
         "--refits", 3, "--journal", "journal", "-o", "attack.worlds.columns=y", "--quiet",

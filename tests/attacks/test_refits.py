@@ -45,7 +45,8 @@ def world(how: str) -> World:
 
 
 def test_failures_are_answers_by_the_name_of_their_world(base):
-    tasks = [Refit(world(how), seed) for how in HOW for seed in (1, 2)]
+    ends = {"hangs", "dies"}  # a process each, so once is enough
+    tasks = [Refit(world(how), seed) for how in HOW for seed in ((1,) if how in ends else (1, 2))]
     answers = list(refit(game(base, naughty.by_world), tasks, workers=2, limit=2.0))
     assert {a.task.name for a in answers} == {task.name for task in tasks}
     said = {(a.task.world.name, a.value is None): a.error for a in answers}

@@ -1,6 +1,7 @@
 """understudy release and understudy verify, run as processes."""
 
 import json
+import os
 import signal
 import stat
 import subprocess
@@ -65,7 +66,8 @@ def test_fail(folder):
     done = release(folder, "fail.toml", "no", "--quiet")
     assert (done.returncode, done.stdout, done.stderr) == (1, "policy: FAIL\n", "")
     assert not (folder / "no").exists()
-    done = release(folder, "fail.toml", "no", env={"COLUMNS": "40", "PATH": ""})
+    bare = {"COLUMNS": "40", "PATH": "", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    done = release(folder, "fail.toml", "no", env=bare)
     assert done.returncode == 1
     assert "no was not made; no-steward/README.md says why" in done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 40

@@ -12,6 +12,7 @@ from types import ModuleType
 import polars as pl
 import pytest
 
+from process import assert_demo
 from understudy.cli import cli, common
 from understudy.data.datasets import registry
 from understudy.data.schema import loads
@@ -177,6 +178,7 @@ def test_readme_runs_as_written(tmp_path: Path) -> None:
     done = subprocess.run(
         [*start, "demo"], cwd=tmp_path, check=True, env=wide, capture_output=True, text=True
     )
+    assert_demo(tmp_path / "understudy-demo", done.stdout, (10095, 10))
     printed = {shape(line) for line in (done.stdout + done.stderr).splitlines()}
     shown = {shape(line) for line in blocks("README.md", "text")[0].splitlines()} - {"…"}
     assert shown <= printed, "the README shows what the demo does not print"

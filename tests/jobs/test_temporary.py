@@ -166,7 +166,7 @@ def benchmarking(folder: Path) -> "subprocess.Popen[str]":
         "time.sleep(60)"
     )
     (folder / "cells").mkdir()
-    command = f"{sys.executable} {shlex.quote(str(folder / 'slow.py'))} {{train}} {{out}}"
+    command = shlex.join([sys.executable, str(folder / "slow.py")]) + " {train} {out}"
     running = subprocess.Popen(
         [
             sys.executable, "-m", "understudy", "benchmark", "real.csv", "--methods", "command",

@@ -5,7 +5,6 @@ import datetime as dt
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import binom
 
 from people import people
 from understudy.errors import OptionError
@@ -96,15 +95,6 @@ def test_planted_copies_are_found_and_listed():
     assert "town by nearest records" in found.note
     assert (found.register["training_row"] < 120).sum() >= 100
     assert found.baselines["original"] == 1
-
-
-@pytest.mark.slow
-def test_no_more_alarms_than_chance_without_a_leak():
-    alarms = 0
-    for seed in range(30):
-        thirds = [people(150, 1000 + 3 * seed + i) for i in range(3)]
-        alarms += play(*thirds, sensitive=("children", "income")).flagged
-    assert alarms <= binom.ppf(0.995, 30, 0.05)
 
 
 def test_too_weak_an_attack_is_no_evidence():

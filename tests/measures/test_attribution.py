@@ -133,16 +133,6 @@ def test_without_a_holdout_the_number_is_told_without_a_reference():
     assert found.interval[0] < found.value < found.interval[1]
 
 
-@pytest.mark.slow
-def test_false_alarms_over_leak_free_thirds():
-    alarms = 0
-    for seed in range(200):
-        train, holdout, release = (people(200, 3000 + 3 * seed + i) for i in range(3))
-        tables = compared(train, release, holdout, **PEOPLE, seed=seed)
-        alarms += bool(correct_attribution(tables, permutations=200).flagged)
-    assert alarms <= 19
-
-
 def test_persons_can_be_left_out():
     every, some = (
         correct_attribution(compared(frame(TRAIN * 2), frame(RELEASE)), exclude=exclude)

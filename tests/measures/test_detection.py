@@ -220,7 +220,7 @@ def test_intervals_cover_a_coin():
     covered = []
     for _ in range(100):
         tables = [pl.DataFrame(rng.standard_normal((200, 4)).round(1)) for _ in range(3)]
-        low, high = play(*tables, iterations=30, folds=5).interval
+        low, high = play(*tables, iterations=10, folds=5).interval
         covered.append(low <= 0.5 <= high)
     assert 0.89 <= np.mean(covered) <= 0.99
 

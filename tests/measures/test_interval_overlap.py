@@ -175,13 +175,3 @@ def test_who_knows_all_records_but_one_does_not_learn_it(rows):
 def test_by_level_of_a_column():
     result = us.assess(people(300, 1), people(300, 2), measures=[NAME], by="sex")
     assert {"sex = f", "sex = m"} <= {part.name for part in result[NAME].parts}
-
-
-@pytest.mark.slow
-def test_fresh_rows_are_seldom_flagged():
-    """At most 21 of 200 at 5 %."""
-    flags = 0
-    for seed in range(200):
-        tables = [people(n, 3 * seed + i) for i, n in enumerate((250, 400, 250))]
-        flags += bool(find(*tables, resamples=40).flagged)
-    assert flags <= 21

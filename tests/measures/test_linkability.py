@@ -3,7 +3,6 @@
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import binom
 
 from people import people
 from understudy.errors import OptionError
@@ -69,15 +68,6 @@ def test_planted_copies_are_found_and_listed():
     planted = found.register.filter(pl.col("training_row") < 60)
     assert planted.height == 60
     assert found.register["training_row"][:60].max() < 60  # at distance 0, so they come first
-
-
-@pytest.mark.slow
-def test_no_more_alarms_than_chance_without_a_leak():
-    alarms = 0
-    for seed in range(40):
-        parts = [people(150, 1000 + 3 * seed + i) for i in range(3)]
-        alarms += play(*parts, permutations=199).flagged
-    assert alarms <= binom.ppf(0.995, 40, 0.05)
 
 
 def test_too_weak_an_attack_is_no_evidence():

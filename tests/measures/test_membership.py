@@ -223,14 +223,6 @@ def test_few_alarms_without_a_leak():
         assert (p_values <= alpha).sum() <= binom.ppf(0.9975, 16, alpha)
 
 
-@pytest.mark.slow
-def test_false_alarms_without_a_leak():
-    p_values = null_p_values(500, 80, 199)
-    assert (p_values <= 0.05).sum() <= 41
-    for alpha, most in ((0.01, 12), (0.1, 70)):
-        assert (p_values <= alpha).sum() <= most
-
-
 def test_whole_groups_are_swapped():
     def table(seed):
         rows = fresh(100, seed)

@@ -150,22 +150,6 @@ def test_by_level():
     assert {"sex = f", "sex = m"} <= {part.name for part in result[NAME].parts}
 
 
-@pytest.mark.slow
-def test_fresh_rows_are_seldom_flagged():
-    """At most 21 of 200 at 5 %."""
-
-    def draw(rng: np.random.Generator) -> pl.DataFrame:
-        base = rng.random((250, 1)) < 0.3
-        gone = (rng.random((250, 4)) < [0.1, 0.3, 0.2, 0.4]) | (base & [True, True, False, False])
-        return gaps(gone)
-
-    rng = np.random.default_rng(5)
-    flags = sum(
-        bool(find(*(draw(rng) for _ in range(3)), resamples=60).flagged) for _ in range(200)
-    )
-    assert flags <= 21
-
-
 def test_a_column_that_the_synthetic_table_lost_is_among_those_looked_at():
     rng = np.random.default_rng(3)
     gaps = {f"c{i}": [None if gone else 1.5 for gone in rng.random(200) < 0.2] for i in range(6)}

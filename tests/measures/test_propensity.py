@@ -207,16 +207,3 @@ def test_small_and_constant_tables():
     assert find(table, table).status == "not_applicable"
     empty = pl.DataFrame({"k": pl.Series([None] * 50, dtype=pl.String), "x": [1, 2] * 25})
     assert find(empty, empty, empty).status == "ok"
-
-
-@pytest.mark.slow
-def test_fresh_rows_are_seldom_flagged():
-    """At most 21 of 200 at 5 %; the interval has two sides, of which one is bad."""
-    flags = 0
-    for seed in range(200):
-        tables = [
-            people(n, 3 * seed + i).select("age", "income", "sex", "children", "smoker")
-            for i, n in enumerate((300, 400, 300))
-        ]
-        flags += bool(find(*tables, shuffles=1).flagged)
-    assert flags <= 21

@@ -58,15 +58,6 @@ def test_planted_copies_are_found_and_listed():
 
 
 @pytest.mark.slow
-def test_no_more_alarms_than_chance_without_a_leak():
-    alarms = 0
-    for seed in range(40):
-        thirds = [people(200, 1000 + 3 * seed + i) for i in range(3)]
-        alarms += play(*thirds, attacks=300, permutations=199).flagged
-    assert alarms <= binom.ppf(0.995, 40, 0.05)
-
-
-@pytest.mark.slow
 def test_no_more_alarms_than_chance_at_unequal_sizes():
     alarms, apart = 0, []
     for seed in range(40):

@@ -1,4 +1,4 @@
-"""The statistics of fidelity by simulation: coverage, p-values, the size-scaled reference.
+"""The statistics of fidelity by simulation: coverage of a difference, the size-scaled reference.
 
 Many triples of small tables from one distribution. One error rate of 1 % for the module: each
 of the checks below has its own share of it.
@@ -50,39 +50,6 @@ def finding(ways: int, seed: int, sizes: tuple[int, int, int], shift=0.0, **opti
 def at_least(trials: int, share: float) -> int:
     """The fewest hits that a probability of ``share`` gives but for a chance of ALPHA."""
     return int(binom.ppf(ALPHA, trials, share))
-
-
-def at_most(trials: int, share: float) -> int:
-    return int(binom.ppf(1 - ALPHA, trials, share))
-
-
-def check_null(
-    ways: int, runs: int, sizes: tuple[int, int, int], resamples: int, permutations: int
-) -> None:
-    """Check the coverage of the reference and the validity of p over fresh triples."""
-    found = [
-        finding(ways, seed, sizes, resamples=resamples, permutations=permutations)
-        for seed in range(runs)
-    ]
-    covered = sum(f.interval[0] <= f.reference <= f.interval[1] for f in found)
-    assert covered >= at_least(runs, 0.94), covered / runs
-    assert sum(f.flagged for f in found) <= at_most(runs, 0.05)
-    p_values = np.array([f.p_value for f in found])
-    for level in (0.01, 0.05, 0.1):
-        assert (p_values <= level).sum() <= at_most(runs, level), level
-    assert p_values.mean() == pytest.approx(0.5, abs=4.5 / math.sqrt(12 * runs))
-
-
-@pytest.mark.slow
-def test_the_interval_covers_the_reference_and_p_is_valid():
-    check_null(2, 40, (120, 120, 120), 40, 39)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ways", [1, 2, 3])
-@pytest.mark.parametrize("sizes", [(150, 150, 150), (200, 400, 100)])
-def test_the_interval_covers_the_reference_and_p_is_valid_in_many_runs(ways, sizes):
-    check_null(ways, 200, sizes, 60, 79)
 
 
 @pytest.mark.slow

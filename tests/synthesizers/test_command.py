@@ -17,6 +17,8 @@ from process import SHUFFLER
 from understudy.data.schema import infer
 from understudy.errors import DataError, OptionError
 
+PYTHON = shlex.quote(sys.executable)  # its path may have a space
+
 
 @pytest.fixture
 def train() -> pl.DataFrame:
@@ -182,7 +184,7 @@ def test_a_program_is_told_from_others_by_its_files(tmp_path, monkeypatch):
     for words, edited in (
         ("./maker {train} {out}", "maker"),
         ("python maker.py {train} {out}", "maker.py"),
-        (f"{sys.executable} maker.py {{train}} {{out}}", "maker.py"),
+        (f"{PYTHON} maker.py {{train}} {{out}}", "maker.py"),
         ("./maker --settings=settings.toml {train} {out}", "settings.toml"),
         ("python -u maker.py {train} {out}", "maker.py"),
     ):
@@ -197,7 +199,7 @@ def test_a_program_is_told_from_others_by_its_files(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "words",
     ["maker {train} {out}", "python -m maker {train} {out}", "sh -c 'maker {train} {out}'",
-     "docker run makers {train} {out}", f"{sys.executable} -m maker maker.py {{train}} {{out}}",
+     "docker run makers {train} {out}", f"{PYTHON} -m maker maker.py {{train}} {{out}}",
      "no-such-thing {train} {out}", "maker settings.toml {train} {out}",
      "docker run makers:latest --settings settings.toml {train} {out}",
      "uv run maker settings.toml {train} {out}", "env X=1 ./maker {train} {out}",
