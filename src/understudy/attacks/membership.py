@@ -135,7 +135,7 @@ def membership(
         if game == "alone"
         else _together(setting, targets, trials)
     )
-    runs = gather(setting, refits, queries, rows=sizes[-1])
+    runs = gather(setting, refits, setting.job(queries, rows=sizes[-1]))
     if not enough(runs, FEWEST // 2):
         return CARD.failed(
             f"{runs.note} Too few refits to learn from and to test: every record needs at least "

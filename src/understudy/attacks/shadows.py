@@ -15,7 +15,7 @@ from understudy.attacks.refits import (
     AttackSetting,
     Floats,
     Refit,
-    Summary,
+    RefitJob,
     World,
     shareable,
 )
@@ -234,10 +234,7 @@ def plan(
 def gather(
     setting: AttackSetting,
     planned: Sequence[Planned],
-    summary: Summary,
-    *,
-    rows: int,
-    base: Table | None = None,
+    job: RefitJob,
 ) -> Runs:
     """Play, and put answers back into the order of the plan.
 
@@ -246,7 +243,6 @@ def gather(
     asked = planned if setting.refits is None else planned[: setting.refits]
     numbers: dict[str, Floats] = {}
     errors: list[tuple[str, str]] = []
-    job = setting.job(summary, base=base, rows=rows)
     for answer in setting.refit(job, [one.refit for one in asked]):
         if answer.kind == "out of time":
             continue

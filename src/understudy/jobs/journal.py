@@ -164,17 +164,21 @@ class Journal:
 
 @contextlib.contextmanager
 def opened(
-    path: str | Path | None, fingerprint: Callable[[], str], of: str = "attack", **coding: Any
+    journal: str | Path | Journal | None,
+    fingerprint: Callable[[], str],
+    of: str = "attack",
+    **coding: Any,
 ) -> Iterator[Journal | None]:
     """Open the journal of a job, if there is to be one, and close it in the end.
 
     See ``Journal.open``; the fingerprint, which takes a look at all data, is asked for if needed.
+    A journal that is open already stays so: whoever opened it closes it.
     """
-    if path is None:
-        yield None
-        return
-    with contextlib.closing(Journal.open(Path(path), fingerprint(), of, **coding)) as journal:
+    if journal is None or isinstance(journal, Journal):
         yield journal
+        return
+    with contextlib.closing(Journal.open(Path(journal), fingerprint(), of, **coding)) as own:
+        yield own
 
 
 def _open_alone(path: Path) -> int:

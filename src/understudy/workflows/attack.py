@@ -106,7 +106,8 @@ def attack(
         tell=tell,
     )
     start = time.perf_counter()
-    found = ATTACKS[name](setting, **(options or {}))
+    with setting:
+        found = ATTACKS[name](setting, **(options or {}))
     key = secrets.token_bytes(32)
     told = {
         **versions(),
