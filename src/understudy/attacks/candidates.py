@@ -9,9 +9,9 @@ import polars as pl
 
 from understudy.attacks.refits import World, several
 from understudy.data.codec import write_values
-from understudy.data.schema import Schema, Values, near
+from understudy.data.schema import Schema, Values
 from understudy.data.tables import Table, free_name
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from understudy.data.cache import Cache
 from understudy.data.codec import UNSEEN, Codec, Codes, ColumnCodec
 from understudy.data.matrix import Matrix
-from understudy.data.schema import Schema, Values, few, near
+from understudy.data.schema import Schema, Values, few
 from understudy.data.source import Source, source_of
 from understudy.data.tables import Table
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 from understudy.jobs.progress import Progress, silent
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.schema import Column, Schema, labels, near, same_level
+from understudy.data.schema import Column, Schema, labels, same_level
 from understudy.data.tables import Condition, Table
 from understudy.data.tables.conditions import as_number
 from understudy.data.tables.grammar import ORDER, Joined, Node, PairTest, Test, listed, shown, tests
-from understudy.errors import OptionError
+from understudy.errors import OptionError, near
 
 Kind = Literal["condition", "together", "unique"]
 HINT = (

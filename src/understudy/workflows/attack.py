@@ -8,10 +8,9 @@ from typing import Any
 
 from understudy.attacks import ATTACKS
 from understudy.attacks.refits import BUDGET, AttackSetting, unheard
-from understudy.data.schema import near
 from understudy.data.source import source_of
 from understudy.data.tables import Table, warn_left_out
-from understudy.errors import OptionError
+from understudy.errors import OptionError, near
 from understudy.jobs.progress import Progress, reporter, shows_progress, silent
 from understudy.jobs.runner import MOST_SECONDS
 from understudy.options import check

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from understudy.data.schema import near
-from understudy.errors import DataError, OptionError, UnderstudyError, interruption
+from understudy.errors import DataError, OptionError, UnderstudyError, interruption, near
 from understudy.jobs.workers import one_thread
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part, average

@@ -18,13 +18,12 @@ from understudy.data.schema import (
     few,
     infer,
     labels,
-    near,
     read,
     read_values,
     same_level,
 )
 from understudy.data.tables.frames import GiveBack, Taken, as_it_is, take_in
-from understudy.errors import DataError, LeftOutWarning
+from understudy.errors import DataError, LeftOutWarning, near
 
 SHOWN = 5
 CASTS = {"integer": pl.Int64, "float": pl.Float64}

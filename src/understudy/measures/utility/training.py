@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.matrix import HUGE, Floats, Labels, Marks, one_hot
-from understudy.data.schema import near
-from understudy.errors import OptionError
+from understudy.errors import OptionError, near
 from understudy.judging.comparison import Comparison, Which
 from understudy.measures.boosting import boosted
 

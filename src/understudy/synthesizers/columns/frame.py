@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.schema import Schema, near, read_values
+from understudy.data.schema import Schema, read_values
 from understudy.data.source import source_of
 from understudy.data.tables import Table
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 from understudy.jobs.progress import Progress
 from understudy.jobs.workers import one_thread
 from understudy.options import AtLeast

@@ -15,10 +15,10 @@ from typing import Annotated, Any
 import polars as pl
 
 from understudy._version import __version__
-from understudy.data.schema import dumps, few, near
+from understudy.data.schema import dumps, few
 from understudy.data.tables import Table, split, warn_left_out, write_text
 from understudy.documents import check_form, read_json, read_text
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 from understudy.jobs.fingerprint import fingerprint
 from understudy.jobs.locks import locked
 from understudy.jobs.progress import Progress, reporter, shows_progress, silent

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from understudy.data.schema import Schema, dumps, near
+from understudy.data.schema import Schema, dumps
 from understudy.data.source import source_of
 from understudy.data.tables import Table, warn_left_out
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 from understudy.jobs.fingerprint import fingerprint
 from understudy.jobs.journal import Journal, opened
 from understudy.jobs.progress import Progress, reporter, shows_progress, silent

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from understudy.data.schema import few, near
+from understudy.data.schema import few
 from understudy.data.tables import write_text
-from understudy.errors import NameNotFoundError
+from understudy.errors import NameNotFoundError, near
 from understudy.judging.findings import Finding
 from understudy.workflows.assessment import Assessment, cards
 from understudy.workflows.compare.differences import DECIDING, Difference

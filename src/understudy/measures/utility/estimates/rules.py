@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.data.matrix import Floats, Marks
-from understudy.data.schema import near
-from understudy.errors import OptionError
+from understudy.errors import OptionError, near
 from understudy.judging.comparison import Comparison, Made
 from understudy.measures.utility.estimates.model import Impossible
 
