@@ -30,7 +30,7 @@ from understudy.judging.rates import clopper_pearson
 from understudy.judging.register import register
 from understudy.options import AtLeast, OneOf
 
-FEWEST = 4
+FEWEST_RUNS = 4
 THIRD = 3
 SIZES = (2, 100)
 RELEASED = 50
@@ -211,7 +211,7 @@ def audit(
     gaussian: bool = False,
     record: int | None = None,
     neighbours: Annotated[str, OneOf(*NEIGHBOURS)] = "all",
-    trials: Annotated[int, AtLeast(6 * FEWEST)] = 500,
+    trials: Annotated[int, AtLeast(6 * FEWEST_RUNS)] = 500,
     rows: Annotated[int | None, AtLeast(1)] = None,
 ) -> Finding:
     """Bound the epsilon of a generator from below.
@@ -254,7 +254,7 @@ def audit(
         inside = runs.inside[:, 0] == 1
         found.append(
             audit_runs(runs.features, inside, runs.teaches, delta=slack, alpha=1 - LEVEL)
-            if enough(runs, FEWEST)
+            if enough(runs, FEWEST_RUNS)
             else None
         )
     if not any(found):

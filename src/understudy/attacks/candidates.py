@@ -31,7 +31,7 @@ class PossibleRecords:
         others = np.delete(np.arange(base.height), record)
         return [World(f"world {i + 1}", others, self.rows[i]) for i in range(len(self))]
 
-    def told(self) -> pl.Series:
+    def in_words(self) -> pl.Series:
         """Give the candidates in words, for the steward alone."""
         text = [
             pl.format("{} = {}", pl.lit(name), pl.col(name).cast(pl.String).fill_null("missing"))

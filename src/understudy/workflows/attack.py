@@ -113,7 +113,7 @@ def attack(
         "seed": seed,
         "options": {name: _shareable(options or {})},
         "generator": setting.generator.name,
-        "generator_options": _told(setting.generator),
+        "generator_options": _generator_options(setting.generator),
         "train": _described(real, key),
         "release": [_described(table, key) for table in released],
         "seconds": {name: round(time.perf_counter() - start, 3)},
@@ -123,7 +123,7 @@ def attack(
     return Assessment((found,), told, key=key).with_frames_like(train)
 
 
-def _told(generator: Any) -> dict[str, Any]:
+def _generator_options(generator: Any) -> dict[str, Any]:
     """Give the options of a method of ours; of a program only its name: the rest may be secret."""
     options = generator.options if isinstance(generator, Ours) else {}
     told = {name: value for name, value in options.items() if name != "environment"}

@@ -91,7 +91,7 @@ def linkability(
         values,
         comparison.height("train"),
         [{"naive": game.false} for game in games],
-    ).told()
+    ).large_enough()
     if scores is None:
         return CARD.not_applicable(FEW_PERSONS)
     judged = judge(

@@ -25,7 +25,7 @@ from understudy.synthesizers.base import MethodCard, check_options
 from understudy.synthesizers.columns import COLUMN_METHODS, KEEP
 from understudy.synthesizers.columns.models import ColumnModel, FixedValue
 from understudy.synthesizers.columns.plan import Plan, Wishes
-from understudy.synthesizers.columns.samplers import ColumnOptions, Given, Training
+from understudy.synthesizers.columns.samplers import ColumnOptions, Predictors, Training
 from understudy.synthesizers.columns.variables import Variable
 from understudy.synthesizers.model_file import State
 
@@ -101,10 +101,10 @@ class Frame:
         model = ColumnModel(variable, predictors, fixed)
         return model.fitted(how, (codes, numbers), rows, free, training)
 
-    def _given(self, matrix: Any, places: tuple[int, ...]) -> Given:
+    def _given(self, matrix: Any, places: tuple[int, ...]) -> Predictors:
         variables = [self.models_[place].variable for place in places]
         first = places == tuple(range(len(places)))
-        return Given(
+        return Predictors(
             matrix[:, : len(places)] if first else matrix[:, list(places)],
             np.array([v.levels for v in variables], np.int64),
             np.array([not v.column.is_numeric for v in variables], bool),
@@ -147,7 +147,11 @@ class Frame:
         return pl.DataFrame(made).select(n for n in self.schema_.modelled if n in made)
 
     def _draw_column(
-        self, model: ColumnModel, given: Given, made: dict[str, pl.Series], rng: np.random.Generator
+        self,
+        model: ColumnModel,
+        given: Predictors,
+        made: dict[str, pl.Series],
+        rng: np.random.Generator,
     ) -> Any:
         """Draw a column; where a rule holds, its value is fixed, by the first rule of several."""
         if not model.fixed:

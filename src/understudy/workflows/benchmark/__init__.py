@@ -397,7 +397,7 @@ def _cells(
         for place, cell in enumerate(cells):
             number = cell["split"]
             progress(f"{cell['method']}, split {number} of {splits}", place, len(cells))
-            kept = _kept(folder, cell)
+            kept = _finished_before(folder, cell)
             if kept is not None:
                 done[cell["key"]] = kept
                 continue
@@ -418,7 +418,7 @@ def _place(folder: Path, cell: Mapping[str, Any]) -> Path:
     return folder / f"{cell['method']}-{cell['split']:03d}.json"
 
 
-def _kept(folder: Path | None, cell: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _finished_before(folder: Path | None, cell: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Read a cell that an earlier run finished; one that failed or is spoilt is done again."""
     if folder is None or not _place(folder, cell).is_file():
         return None

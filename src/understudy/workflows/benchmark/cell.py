@@ -16,7 +16,7 @@ from understudy.synthesizers import SYNTHESIZERS, Synthesizer, abilities_of, syn
 from understudy.workflows.assess import assess
 
 WARM_UP = 500
-KEPT = ("status", "value", "interval", "reference", "flagged", "better", "unit", "note")
+FIELDS = ("status", "value", "interval", "reference", "flagged", "better", "unit", "note")
 T = TypeVar("T")
 
 
@@ -57,7 +57,7 @@ class CellJob:
         answer = {
             "status": "ok",
             "sizes": {"train": train.height, "synthetic": rows, "control": control.height},
-            "findings": {f["measure"]: {name: f[name] for name in KEPT} for f in findings},
+            "findings": {f["measure"]: {name: f[name] for name in FIELDS} for f in findings},
             "warnings": list(result.provenance["warnings"]),
             "fit": fit,
             "sample": sample,

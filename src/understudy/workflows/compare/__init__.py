@@ -22,11 +22,11 @@ from understudy.data.source import source_of
 from understudy.data.tables import Table, warn_left_out, write_text
 from understudy.errors import NameNotFoundError, OptionError, near
 from understudy.jobs.progress import Progress, reporter, shows_progress, silent
-from understudy.judging.comparison import Comparison, Made
+from understudy.judging.comparison import Comparison, Synthesis
 from understudy.judging.findings import Finding, TableOfNumbers, plain
 from understudy.measures import MEASURES, Wanted
 from understudy.synthesizers import synthesizer
-from understudy.workflows.assess import as_marked, how_made, markers_of
+from understudy.workflows.assess import as_marked, markers_of, synthesis_of
 from understudy.workflows.assessment import Assessment, cards
 from understudy.workflows.calibrated import check_fits, with_calibration
 from understudy.workflows.compare.differences import (
@@ -262,7 +262,7 @@ def compare(
         markers, unsure = markers_of(candidates[name])
         doubts += unsure
         comparison, said = as_marked(
-            compared.with_release(table, step, made=how_made(markers)), markers
+            compared.with_release(table, step, synthesis=synthesis_of(markers)), markers
         )
         result = _assessed(comparison, request, fresh, said).with_frames_like(train)
         assessments[name] = dataclasses.replace(result, provenance={**result.provenance, **checked})
@@ -305,7 +305,7 @@ class _Comparisons:
         release: Table,
         progress: Progress = silent,
         *,
-        made: Made | None = None,
+        synthesis: Synthesis | None = None,
         options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> Comparison:
         """Compare a release; other options than those of the request may be given."""
@@ -315,7 +315,7 @@ class _Comparisons:
             (source_of(release),),
             self.holdout,
             progress=progress,
-            made=made,
+            synthesis=synthesis,
             **{**arguments, "options": arguments["options"] if options is None else options},
         )
 
