@@ -25,7 +25,7 @@ from understudy.synthesizers.base import MethodCard, check_options
 from understudy.synthesizers.columns import COLUMN_METHODS, KEEP
 from understudy.synthesizers.columns.models import ColumnModel, FixedValue
 from understudy.synthesizers.columns.plan import Plan, Wishes
-from understudy.synthesizers.columns.samplers import ColumnOptions, Predictors, Training
+from understudy.synthesizers.columns.samplers import ColumnOptions, PredictorRows, Training
 from understudy.synthesizers.columns.variables import Variable
 from understudy.synthesizers.model_file import State
 
@@ -101,10 +101,10 @@ class Frame:
         model = ColumnModel(variable, predictors, fixed)
         return model.fitted(how, (codes, numbers), rows, free, training)
 
-    def _given(self, matrix: Any, places: tuple[int, ...]) -> Predictors:
+    def _given(self, matrix: Any, places: tuple[int, ...]) -> PredictorRows:
         variables = [self.models_[place].variable for place in places]
         first = places == tuple(range(len(places)))
-        return Predictors(
+        return PredictorRows(
             matrix[:, : len(places)] if first else matrix[:, list(places)],
             np.array([v.levels for v in variables], np.int64),
             np.array([not v.column.is_numeric for v in variables], bool),
@@ -149,7 +149,7 @@ class Frame:
     def _draw_column(
         self,
         model: ColumnModel,
-        given: Predictors,
+        given: PredictorRows,
         made: dict[str, pl.Series],
         rng: np.random.Generator,
     ) -> Any:

@@ -19,7 +19,7 @@ from understudy.synthesizers.columns.samplers import (
     ColumnOptions,
     Floats,
     Marginal,
-    Predictors,
+    PredictorRows,
     Sampler,
     Scope,
     Training,
@@ -126,7 +126,7 @@ class ColumnModel:
         )
 
     def draw(
-        self, given: Predictors, rng: np.random.Generator, options: ColumnOptions
+        self, given: PredictorRows, rng: np.random.Generator, options: ColumnOptions
     ) -> tuple[Codes, Floats | None]:
         """Draw codes and numbers."""
         codes = np.full(len(given), NUMBER, np.int64)
@@ -176,7 +176,7 @@ class ColumnModel:
         return known and not self.is_kept and not (options.smooth and self.number is not None)
 
     def chances(
-        self, rows: Table, values: tuple[Codes, Floats | None], given: Predictors
+        self, rows: Table, values: tuple[Codes, Floats | None], given: PredictorRows
     ) -> Floats:
         """Give the chance of each row's value; where a rule holds the value is certain."""
         codes, numbers = values
