@@ -15,7 +15,7 @@ from typing import Any
 
 from understudy.errors import DataError
 
-LARGEST = 1 << 28  # bytes
+MOST_BYTES = 1 << 28
 DEEPEST = 100
 LARGEST_WHOLE = 10**39  # a seed of 128 bits is below
 
@@ -30,7 +30,7 @@ def read_json(path: Path, what: str, hint: str, form: Any = object) -> Any:
         raise DataError(f"{path}: this is not a whole {what} ({error})", hint=hint) from error
 
 
-def read_text(path: Path, what: str, hint: str, largest: int = LARGEST) -> str:
+def read_text(path: Path, what: str, hint: str, largest: int = MOST_BYTES) -> str:
     """Read an ordinary text file of a bounded size; nothing is waited for."""
     try:
         # opened without waiting: a pipe that nobody writes to would keep us for ever

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 CLOSE = 0.65  # one letter of three is another
-SHOWN = 12
+MOST_NAMES_LISTED = 12
 
 
 class UnderstudyError(Exception):
@@ -66,7 +66,7 @@ def near(name: str, names: Iterable[str]) -> str:
     close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=CLOSE)
     if close:
         return f"did you mean '{folded[close[0]]}'?"
-    listed = ", ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
+    listed = ", ".join(names[:MOST_NAMES_LISTED]) + (" …" if len(names) > MOST_NAMES_LISTED else "")
     return f"there are: {listed}" if names else "there is none at all"
 
 

@@ -20,7 +20,7 @@ from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.workers import Outcome
 from understudy.synthesizers.generators import Ours, generator
-from understudy.workflows.attack import _shareable, _told, attack
+from understudy.workflows.attack import _generator_options, _shareable, attack
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +228,9 @@ def test_no_release_is_none_given(letters):
 def test_what_is_shared_of_a_program_is_its_name_and_of_options_all_but_the_record(tmp_path):
     program = tmp_path / "make"
     program.touch(0o755)
-    told = _told(Ours("command", {"command": f"{program} --key secret {{train}} {{out}}"}))
+    told = _generator_options(
+        Ours("command", {"command": f"{program} --key secret {{train}} {{out}}"})
+    )
     assert told == {"command": "make"}
     assert _shareable({"record": 3, "records": 4}) == {"record": "named", "records": 4}
 

@@ -14,7 +14,7 @@ import pytest
 
 import process
 from people import people
-from understudy.cli import ending
+from understudy import cli
 from understudy.jobs import temporary
 from understudy.jobs.locks import locked
 from understudy.jobs.temporary import LOCK, TemporaryFolder, sweep
@@ -219,16 +219,16 @@ def test_a_signal_that_comes_while_an_object_is_removed_is_not_lost(number):
         Removed()
         time.sleep(20)
 
-    with ending.heeding(), pytest.raises(KeyboardInterrupt) as caught:
+    with cli.heeding(), pytest.raises(KeyboardInterrupt) as caught:
         wait()
-    assert ending.told(caught.value)[0] == 128 + number
+    assert cli.status_and_words(caught.value)[0] == 128 + number
 
 
 def test_who_is_to_outlive_the_terminal_does(tmp_path):
     """What nohup ignores stays ignored."""
     text = (
         "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
-        "from understudy.cli.ending import heeding\n"
+        "from understudy.cli import heeding\n"
         "with heeding(): os.kill(os.getpid(), signal.SIGHUP)\n"
         "sys.exit(7)"
     )

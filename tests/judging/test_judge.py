@@ -159,6 +159,6 @@ def test_looks_on_fewer_than_five_persons_of_a_side_are_left_out():
     values[4:50, 0] = np.nan
     values[:46, 1] = np.nan
     values[54:, 1] = np.nan
-    kept, few = Scores(["a", "b", "c"], values, 50, [{}] * 3).told()
+    kept, few = Scores(["a", "b", "c"], values, 50, [{}] * 3).large_enough()
     assert (list(kept.names), few) == (["c"], 2)
-    assert Scores(["a"], values[:, :1], 50, [{}]).told() == (None, 1)
+    assert Scores(["a"], values[:, :1], 50, [{}]).large_enough() == (None, 1)

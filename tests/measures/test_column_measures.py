@@ -13,7 +13,7 @@ from understudy.data.memory import MemorySource
 from understudy.data.tables import Table
 from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
-from understudy.measures.fidelity.moments import shown
+from understudy.measures.fidelity.moments import rounded_moments
 from understudy.workflows.measuring import run_measure as run
 
 
@@ -79,28 +79,29 @@ def test_real_moments_are_rounded_by_their_spread():
         drawn = np.random.default_rng(2).normal(size=rows)
         return (drawn - drawn.mean()) / drawn.std() * 12.345
 
-    assert shown(real(spread(5000) + 1971.2345), "x") == (1971.2, 12.3)
-    assert shown(real(spread(5000) + 0.01234), "x") == (0.0, 12.3)
-    assert shown(real(1e6 * spread(5000) + 123_456), "x") == (1e5, 12.3e6)
-    assert shown(real(spread(40) + 1971.2345), "x") == (1971.0, 12.0)  # no finer than 12.3 / 40
+    assert rounded_moments(real(spread(5000) + 1971.2345), "x") == (1971.2, 12.3)
+    assert rounded_moments(real(spread(5000) + 0.01234), "x") == (0.0, 12.3)
+    assert rounded_moments(real(1e6 * spread(5000) + 123_456), "x") == (1e5, 12.3e6)
+    # no finer than 12.3 / 40
+    assert rounded_moments(real(spread(40) + 1971.2345), "x") == (1971.0, 12.0)
 
 
 def test_real_moments_of_few_records_are_withheld():
     bulk = np.random.default_rng(3).normal(0, 1, 300)
     for few in ([1e6], [1e6, -1e6], [1e3] * 4):
-        assert shown(real([*bulk, *few]), "x") == (None, None)
-    assert shown(real([0.0] * 296 + [1.0] * 4), "x") == (None, None)  # a count of four
-    assert shown(real([0.0] * 280 + [1.0] * 20), "x") == (0.067, 0.249)
-    assert shown(real([1.0, 2.0] * 4), "x") == (None, None)
-    assert shown(real([1.0, 2.0] * 6), "x") == (1.5, 0.5)
-    assert shown(real([7.5] * 4), "x") == (None, None)
-    assert shown(real([7.5] * 5), "x") == (7.5, 0.0)
+        assert rounded_moments(real([*bulk, *few]), "x") == (None, None)
+    assert rounded_moments(real([0.0] * 296 + [1.0] * 4), "x") == (None, None)  # a count of four
+    assert rounded_moments(real([0.0] * 280 + [1.0] * 20), "x") == (0.067, 0.249)
+    assert rounded_moments(real([1.0, 2.0] * 4), "x") == (None, None)
+    assert rounded_moments(real([1.0, 2.0] * 6), "x") == (1.5, 0.5)
+    assert rounded_moments(real([7.5] * 4), "x") == (None, None)
+    assert rounded_moments(real([7.5] * 5), "x") == (7.5, 0.0)
 
 
 @given(st.lists(st.integers(-1000, 1000).map(float), min_size=5, max_size=60))
 def test_shown_moments_leave_the_largest_uncertain(values):
     """What all but the two largest contribute is at least the largest: p-percent with 100 %."""
-    mean, deviation = shown(real(values), "x")
+    mean, deviation = rounded_moments(real(values), "x")
     spread = float(np.std(values))
     if not deviation:
         assert deviation is None or spread == 0

@@ -11,7 +11,7 @@ import pytest
 
 import understudy as us
 from understudy.errors import OptionError
-from understudy.judging.comparison import Made, compare_tables
+from understudy.judging.comparison import Synthesis, compare_tables
 from understudy.judging.findings import Finding, Z
 from understudy.measures import MEASURES
 from understudy.workflows.measuring import run_measure as run
@@ -46,7 +46,7 @@ def found(
         synthetic,
         holdout,
         formula=formulas,
-        made=made,
+        synthesis=made,
         aligned=aligned,
         options={NAME: options},
     )
@@ -135,9 +135,9 @@ def test_the_reference_is_what_fresh_rows_get_whatever_the_sizes(rows, fresh, m)
 
 
 MADE = {
-    "simple": Made("sequential", models=("linear",)),
-    "proper": Made("sequential", proper=True, models=("linear",)),
-    "partially": Made("sequential", partial=True, models=("linear",)),
+    "simple": Synthesis("sequential", models=("linear",)),
+    "proper": Synthesis("sequential", proper=True, models=("linear",)),
+    "partially": Synthesis("sequential", partial=True, models=("linear",)),
 }
 
 
@@ -163,7 +163,7 @@ def test_one_partially_synthetic_table_is_read_by_the_simple_rule():
 
 def test_one_partially_synthetic_table_of_a_drawn_model_is_read_by_the_proper_rule():
     """The simple rule covers too seldom there: see benchmarks/intervals.py."""
-    made = Made("sequential", partial=True, proper=True, models=("linear",))
+    made = Synthesis("sequential", partial=True, proper=True, models=("linear",))
     train, synthetic = draw(200, 1), draw(200, 2)
     assert "Rule proper:" in found(train, synthetic, made=made).note
     assert "Rule partially:" in found(train, [synthetic, synthetic], made=made).note
@@ -179,18 +179,18 @@ def test_nothing_said_is_assumed_and_said():
 @pytest.mark.parametrize(
     "made",
     [
-        Made("forest"),
-        Made("cart", models=("cart",)),
-        Made("sequential", models=("linear", "random_forest")),
-        Made("independent"),
-        Made("copula"),
-        Made("sequential"),
+        Synthesis("forest"),
+        Synthesis("cart", models=("cart",)),
+        Synthesis("sequential", models=("linear", "random_forest")),
+        Synthesis("independent"),
+        Synthesis("copula"),
+        Synthesis("sequential"),
     ],
 )
 def test_generators_for_which_the_rules_fail_or_are_untried_carry_a_warning(made):
     note = found(draw(200, 1), draw(200, 2), made=made).note
     assert "Warning:" in note
-    untried = made in (Made("copula"), Made("sequential"))
+    untried = made in (Synthesis("copula"), Synthesis("sequential"))
     assert untried == ("has not been measured" in note)
     assert untried != ("covered a coefficient" in note)
 

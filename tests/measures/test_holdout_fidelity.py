@@ -14,7 +14,7 @@ from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison, compare_tables
 from understudy.judging.findings import Finding
 from understudy.measures.fidelity.distances import DISTANCES
-from understudy.measures.fidelity.marginals import KINDS, bivariate, trivariate, univariate
+from understudy.measures.fidelity.marginals import METRICS, bivariate, trivariate, univariate
 
 
 def copy_check(found):
@@ -128,7 +128,7 @@ def test_option_c(small, c, ways):
     assert found.value >= coarse - 1e-12
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", METRICS)
 @pytest.mark.parametrize("ways", [1, 2])
 def test_option_distance(small, kind, ways):
     found = MEASURES[ways](small, distance=kind, resamples=20, permutations=19)

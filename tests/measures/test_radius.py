@@ -14,14 +14,14 @@ from people import people
 from understudy.errors import OptionError
 from understudy.judging.comparison import compare_tables
 from understudy.measures.privacy.attribution import correct_attribution
-from understudy.measures.privacy.coding import Known
+from understudy.measures.privacy.coding import KeyPoints
 from understudy.measures.privacy.guesses import SensitiveColumn
 from understudy.measures.privacy.radius import radius_attribution, radius_guess
 
 
 def guess(persons, table, truth, values, is_category=None, **more):
     """One key column; numbers as they are."""
-    known = Known(
+    known = KeyPoints(
         np.array(persons, float)[:, None],
         np.array(table, float)[:, None],
         np.array([bool(is_category)]),

@@ -16,7 +16,7 @@ from understudy.judging.comparison import compare_tables
 from understudy.measures import MEASURES
 from understudy.measures.utility.regression import SCORES, regression, score
 from understudy.measures.utility.splits import corrected_half
-from understudy.measures.utility.training import OWN, learn, learners
+from understudy.measures.utility.training import LEARNERS, learn, learners
 from understudy.workflows.measuring import run_measure as run
 
 QUICK = {"models": "linear,boosting", "iterations": 20}
@@ -94,7 +94,7 @@ def test_the_scaler_is_fitted_on_training_only():
     np.testing.assert_allclose(asked, [[2 * step, 0, 0, 0, 0], [0, 1, 0, 1, 0]])
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", LEARNERS)
 def test_every_model_learns_and_the_unit_does_not_matter(name):
     rng = np.random.default_rng(3)
     rows, tests = rng.standard_normal((300, 2)), rng.standard_normal((100, 2))
@@ -115,7 +115,7 @@ def test_fresh_rows_are_as_useful_as_training():
     assert found.interval[0] < found.reference < found.interval[1]
     assert found.baselines["original"] == found.reference
     assert found.baselines["naive"] == pytest.approx(0, abs=0.02)
-    assert [p.name for p in found.parts[::3]] == [f"{one.title}: R²" for one in OWN.values()]
+    assert [p.name for p in found.parts[::3]] == [f"{one.title}: R²" for one in LEARNERS.values()]
     linear = part(found, "linear regression: R²")
     assert linear.value == pytest.approx(0.862, abs=0.03)
     error = part(found, "linear regression: MAE")

@@ -173,7 +173,7 @@ def test_scikit_learn_gives_the_same_guesses():
     from sklearn.neighbors import RadiusNeighborsRegressor
     from sklearn.preprocessing import StandardScaler
 
-    from understudy.measures.privacy.coding import Known
+    from understudy.measures.privacy.coding import KeyPoints
     from understudy.measures.privacy.guesses import SensitiveColumn
     from understudy.measures.privacy.radius import radius_guess
 
@@ -181,7 +181,7 @@ def test_scikit_learn_gives_the_same_guesses():
     points = StandardScaler().fit_transform(patients().select(keys).to_numpy().astype(float))
     bmi = patients()["bmi"].to_numpy()
     model = RadiusNeighborsRegressor(radius=1e9, weights="distance").fit(points, bmi)
-    known = Known(points, points, np.zeros(3, bool), keys)
+    known = KeyPoints(points, points, np.zeros(3, bool), keys)
     ours = radius_guess(known, [SensitiveColumn("bmi", True, bmi, bmi, 0)])[0].guess
     np.testing.assert_allclose(ours, model.predict(points), rtol=1e-9)
 

@@ -16,7 +16,7 @@ from understudy.synthesizers.columns.regressions import (
     fit_logistic,
     fit_normal,
 )
-from understudy.synthesizers.columns.samplers import Given, Training, draw_codes, softmax
+from understudy.synthesizers.columns.samplers import PredictorRows, Training, draw_codes, softmax
 
 DRAWN = [name for name in COLUMN_METHODS if name != "keep"]
 INFORMED = [name for name in DRAWN if name != "sample"]
@@ -126,7 +126,7 @@ def test_posterior_of_the_regression_is_as_wide_as_theory_says():
     rng = np.random.default_rng(2)
     x = rng.normal(size=50)
     y = 1 + 2 * x + rng.normal(size=50)
-    given = Given(x[:, None], np.zeros(1, np.int64), np.zeros(1, bool))
+    given = PredictorRows(x[:, None], np.zeros(1, np.int64), np.zeros(1, bool))
     proper = ColumnOptions(proper=True)
     slopes = np.array(
         [
@@ -146,7 +146,7 @@ def test_logistic_agrees_with_scikit_learn():
 
     rng = np.random.default_rng(3)
     table = np.column_stack([rng.normal(size=800), rng.integers(0, 4, 800)])
-    given = Given(table, np.array([0, 4]), np.array([False, True]))
+    given = PredictorRows(table, np.array([0, 4]), np.array([False, True]))
     target = rng.integers(0, 3, 800) + (table[:, 0] > 0.5) * (table[:, 1] == 2)
     ours = fit_logistic(Training(given, target.astype(float), ColumnOptions(), rng, classes=True))
     design = apply_design(ours.design, given)
@@ -173,7 +173,7 @@ def test_slopes_of_the_network_agree_with_differences(classes):
 
 
 def test_codes_are_drawn_with_their_shares():
-    given = Given(np.zeros((60_000, 1)), np.zeros(1, np.int64), np.zeros(1, bool))
+    given = PredictorRows(np.zeros((60_000, 1)), np.zeros(1, np.int64), np.zeros(1, bool))
     shares = np.array([0.5, 0.0, 0.3, 0.2])
     drawn = draw_codes(
         lambda block: np.tile(np.log(shares + 1e-300), (len(block), 1)),
@@ -193,7 +193,7 @@ def test_too_many_classes_to_boost_are_named(monkeypatch):
 
 def test_many_levels_share_the_marks_of_a_regression():
     table = np.concatenate([np.arange(500), np.zeros(100)])[:, None]
-    design = fit_design(Given(table, np.array([500]), np.array([True])))
+    design = fit_design(PredictorRows(table, np.array([500]), np.array([True])))
     assert len(design) == 50
     assert 0 in design[:, 1]
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from understudy.attacks.records import made_up, modal, place_of
-from understudy.attacks.refits import AttackSetting, Floats, World
+from understudy.attacks.refits import AttackSetting, Floats, RefitJob, World
 from understudy.attacks.shadows import (
     NOT_USED,
     Flags,
@@ -30,7 +30,7 @@ from understudy.judging.rates import clopper_pearson
 from understudy.judging.register import register
 from understudy.options import AtLeast, OneOf
 
-FEWEST = 4
+FEWEST_RUNS = 4
 THIRD = 3
 SIZES = (2, 100)
 RELEASED = 50
@@ -211,7 +211,7 @@ def audit(
     gaussian: bool = False,
     record: int | None = None,
     neighbours: Annotated[str, OneOf(*NEIGHBOURS)] = "all",
-    trials: Annotated[int, AtLeast(6 * FEWEST)] = 500,
+    trials: Annotated[int, AtLeast(6 * FEWEST_RUNS)] = 500,
     rows: Annotated[int | None, AtLeast(1)] = None,
 ) -> Finding:
     """Bound the epsilon of a generator from below.
@@ -247,13 +247,14 @@ def audit(
     pairs, place = _pairs(setting, neighbours, record, rows)
     found: list[Counts | None] = []
     notes = [NOT_USED] if setting.release else []
-    for number, pair in enumerate(pairs):
-        runs = _play(setting, pair, trials, number, len(pairs))
+    jobs = _jobs(setting, pairs)
+    for number, (pair, job) in enumerate(zip(pairs, jobs, strict=True)):
+        runs = _play(setting, pair, job, trials, number, len(pairs))
         notes.append(f"{pair.name}: {runs.note}")
         inside = runs.inside[:, 0] == 1
         found.append(
             audit_runs(runs.features, inside, runs.teaches, delta=slack, alpha=1 - LEVEL)
-            if enough(runs, FEWEST)
+            if enough(runs, FEWEST_RUNS)
             else None
         )
     if not any(found):
@@ -314,24 +315,39 @@ def _finding(
     )
 
 
+def _jobs(setting: AttackSetting, pairs: list[NeighbourTables]) -> list[RefitJob]:
+    """Say what is asked of each pair; open all journals before the first pair is played."""
+    made = []
+    for number, pair in enumerate(pairs):
+        queries = Queries.about(pair.outside.of(pair.base), pair.record, (pair.rows,))
+        made.append(setting.job(queries, base=pair.base, rows=pair.rows))
+        _with_journal(setting, number).open_journal(made[-1])
+    return made
+
+
+def _with_journal(setting: AttackSetting, number: int, **changes: Any) -> AttackSetting:
+    """Give every pair a journal of its own."""
+    path = setting.journal
+    own = None if path is None else path.with_name(f"{path.name}.{number + 1}")
+    return dataclasses.replace(setting, journal=own, **changes)
+
+
 def _play(
-    setting: AttackSetting, pair: NeighbourTables, trials: int, number: int, many: int
+    setting: AttackSetting,
+    pair: NeighbourTables,
+    job: RefitJob,
+    trials: int,
+    number: int,
+    many: int,
 ) -> Runs:
     """Refit both tables of a pair within its part of what time is left."""
     now = time.monotonic()
     left = max((setting.deadline - now) / (many - number), 1e-3)
-    own = dataclasses.replace(
-        setting,
-        start=now,
-        budget=left,
-        refits=None if setting.refits is None else max(1, setting.refits // many),
-        journal=setting.journal
-        and setting.journal.with_name(f"{setting.journal.name}.{number + 1}"),
-    )
-    queries = Queries.about(pair.outside.of(pair.base), pair.record, (pair.rows,))
+    refits = None if setting.refits is None else max(1, setting.refits // many)
+    own = _with_journal(setting, number, start=now, budget=left, refits=refits)
     worlds = [(pair.inside, np.ones(1)), (pair.outside, np.zeros(1))]
-    refits = plan(setting, f"{CARD.name} {pair.name}", worlds, trials, every=THIRD)
-    return gather(own, refits, queries, rows=pair.rows, base=pair.base)
+    planned = plan(setting, f"{CARD.name} {pair.name}", worlds, trials, every=THIRD)
+    return gather(own, planned, job)
 
 
 def _pairs(

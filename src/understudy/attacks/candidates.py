@@ -9,9 +9,9 @@ import polars as pl
 
 from understudy.attacks.refits import World, several
 from understudy.data.codec import write_values
-from understudy.data.schema import Schema, Values, near
+from understudy.data.schema import Schema, Values
 from understudy.data.tables import Table, free_name
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class PossibleRecords:
         others = np.delete(np.arange(base.height), record)
         return [World(f"world {i + 1}", others, self.rows[i]) for i in range(len(self))]
 
-    def told(self) -> pl.Series:
+    def in_words(self) -> pl.Series:
         """Give the candidates in words, for the steward alone."""
         text = [
             pl.format("{} = {}", pl.lit(name), pl.col(name).cast(pl.String).fill_null("missing"))

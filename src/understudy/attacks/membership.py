@@ -37,7 +37,7 @@ from understudy.judging.rates import EXPECTED, RATES, clopper_pearson, threshold
 from understudy.judging.register import register
 from understudy.options import AtLeast, OneOf
 
-FEWEST = 8
+FEWEST_RUNS = 8
 GAMES = ("alone", "together")
 CUTS = (1 / 8, 1 / 4, 1 / 2, 1.0)  # of the rows released, as in privacy.membership
 
@@ -102,7 +102,7 @@ def membership(
     record: int | None = None,
     records: Annotated[int, AtLeast(0)] = 4,
     canaries: Annotated[int, AtLeast(0)] = 1,
-    trials: Annotated[int, AtLeast(2 * FEWEST)] = 100,
+    trials: Annotated[int, AtLeast(2 * FEWEST_RUNS)] = 100,
     rows: Any = None,
     game: Annotated[str, OneOf(*GAMES)] = "alone",
     permutations: Annotated[int, AtLeast(2)] = 1000,
@@ -135,11 +135,11 @@ def membership(
         if game == "alone"
         else _together(setting, targets, trials)
     )
-    runs = gather(setting, refits, queries, rows=sizes[-1])
-    if not enough(runs, FEWEST // 2):
+    runs = gather(setting, refits, setting.job(queries, rows=sizes[-1]))
+    if not enough(runs, FEWEST_RUNS // 2):
         return CARD.failed(
             f"{runs.note} Too few refits to learn from and to test: every record needs at least "
-            f"{FEWEST} with it and {FEWEST} without."
+            f"{FEWEST_RUNS} with it and {FEWEST_RUNS} without."
         )
     rng = setting.stream(CARD.name, "swaps")
     shadows = judge(runs, queries.shape, rng, permutations)

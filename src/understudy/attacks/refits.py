@@ -6,7 +6,6 @@ goes on.
 """
 
 import contextlib
-import functools
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +22,7 @@ from understudy.data.schema import Schema, dumps, learn_again
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.fingerprint import fingerprint
-from understudy.jobs.journal import entry_numbers, opened
+from understudy.jobs.journal import Entry, Journal, entry_numbers, opened
 from understudy.jobs.progress import Progress, silent
 from understudy.jobs.runner import MOST_SECONDS, run
 from understudy.jobs.workers import Outcome
@@ -142,6 +141,10 @@ class RefitJob:
         base = dumps(self.base.schema), self.base.frame
         return fingerprint(type(self), generator, self.summary, self.rows, self.copies, *base)
 
+    def read_entry(self, entry: Entry) -> Floats:
+        """Read what a refit gave from the entry of a journal."""
+        return entry_numbers(entry, (self.width,))
+
     def do(self, refit: Refit) -> Floats:
         """Fit and sample in a world, and keep the summary."""
         table = refit.world.of(self.base, self.schemas.get(refit.world.name))
@@ -164,7 +167,7 @@ def refit(
     job: RefitJob,
     refits: Iterable[Refit],
     *,
-    journal: Path | None = None,
+    journal: Path | Journal | None = None,
     progress: Progress = silent,
     total: int = 0,
     **more: Any,
@@ -175,18 +178,13 @@ def refit(
     to ``understudy.jobs.runner.run``: workers, limit, start, deadline.
     """
     refits = list(refits)
-    read = functools.partial(_numbers, job)
-    with opened(journal, lambda: job.identity, read=read) as kept:
+    with opened(journal, lambda: job.identity, read=job.read_entry) as kept:
         outcomes = run(job, refits, journal=kept, **more)
         with contextlib.closing(outcomes):
             for done, outcome in enumerate(outcomes, start=1):
                 if not outcome.is_known:
                     progress(f"refits of {job.generator.name}", done, total or len(refits))
                 yield outcome
-
-
-def _numbers(job: RefitJob, entry: dict[str, Any]) -> Floats:
-    return entry_numbers(entry, (job.width,))
 
 
 def unheard(text: str) -> None:
@@ -196,6 +194,8 @@ def unheard(text: str) -> None:
 @dataclass(frozen=True)
 class AttackSetting:
     """A generator, the real table, what was released of it, and the means of the attacker.
+
+    Used by ``with``, it keeps other runs off its journals from their opening to the end.
 
     Parameters
     ----------
@@ -227,6 +227,7 @@ class AttackSetting:
     progress: Progress = silent
     tell: Callable[[str], None] = unheard
     start: float = field(default_factory=time.monotonic)
+    open_journals: dict[Path, Journal] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.budget > 0:
@@ -237,6 +238,13 @@ class AttackSetting:
             raise OptionError(f"refits = {self.refits}", hint="allow at least 1")
         if self.workers is not None:
             check_number("workers", self.workers, 1, MOST_WORKERS)
+
+    def __enter__(self) -> "AttackSetting":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        while self.open_journals:
+            self.open_journals.popitem()[1].close()
 
     @property
     def deadline(self) -> float:
@@ -263,6 +271,14 @@ class AttackSetting:
         many = table.height if rows is None else rows
         return RefitJob(self.generator, Table(table.frame, table.schema), summary, many, copies)
 
+    def open_journal(self, job: RefitJob) -> Journal | None:
+        """Open the journal of a job, if there is to be one; it stays open between refits."""
+        path = self.journal
+        if path is not None and path not in self.open_journals:
+            own = Journal.open(path, job.identity, read=job.read_entry)
+            self.open_journals[path] = own
+        return None if path is None else self.open_journals[path]
+
     def refit(self, job: RefitJob, refits: Iterable[Refit], total: int = 0) -> Iterator[Outcome]:
         """Refit by the means of the attacker, and tell what fails."""
         outcomes = refit(
@@ -272,7 +288,7 @@ class AttackSetting:
             limit=self.limit,
             start=self.start,
             deadline=self.deadline,
-            journal=self.journal,
+            journal=self.open_journal(job),
             progress=self.progress,
             total=total,
         )

@@ -15,7 +15,7 @@ from understudy.attacks.refits import (
     AttackSetting,
     Floats,
     Refit,
-    Summary,
+    RefitJob,
     World,
     shareable,
 )
@@ -32,8 +32,8 @@ TAILS = 4
 WAYS = (0.5, 1.0)
 AT_ONCE = 4096
 FOLDS = 4
-SMALL = 1e-3
-SHOWN = 3
+LEAST_SPREAD = 1e-3
+MOST_ERRORS = 3
 HOPELESS = 20
 NOT_USED = "The attack makes its own releases; the one given was not used."
 
@@ -234,10 +234,7 @@ def plan(
 def gather(
     setting: AttackSetting,
     planned: Sequence[Planned],
-    summary: Summary,
-    *,
-    rows: int,
-    base: Table | None = None,
+    job: RefitJob,
 ) -> Runs:
     """Play, and put answers back into the order of the plan.
 
@@ -246,7 +243,6 @@ def gather(
     asked = planned if setting.refits is None else planned[: setting.refits]
     numbers: dict[str, Floats] = {}
     errors: list[tuple[str, str]] = []
-    job = setting.job(summary, base=base, rows=rows)
     for answer in setting.refit(job, [one.refit for one in asked]):
         if answer.kind == "out of time":
             continue
@@ -275,8 +271,8 @@ def _note(planned: int, done: int, errors: Sequence[tuple[str, str]]) -> str:
         said.append(f"{late:,} more were planned and not made for want of time (budget, refits).")
     if errors:
         told = list(dict.fromkeys(f"{w}: {shareable(e)}" for w, e in errors))
-        more = f"; and {len(told) - SHOWN:,} more" if len(told) > SHOWN else ""
-        said.append(f"{len(errors):,} refits failed ({'; '.join(told[:SHOWN])}{more}).")
+        more = f"; and {len(told) - MOST_ERRORS:,} more" if len(told) > MOST_ERRORS else ""
+        said.append(f"{len(errors):,} refits failed ({'; '.join(told[:MOST_ERRORS])}{more}).")
     return " ".join(said)
 
 
@@ -353,6 +349,6 @@ def _learnt(features: Floats, own: Floats, teach: NDArray[np.int64]) -> Floats:
     score = discriminant_score(features, discriminant(features[teach], own[teach] == 1))
     with_, without = (score[teach[own[teach] == side]] for side in (1, 0))
     # where runs without the record are all alike, their distance to the others is the scale
-    spread = float(np.hypot(without.std(), SMALL * (with_.mean() - without.mean())))
+    spread = float(np.hypot(without.std(), LEAST_SPREAD * (with_.mean() - without.mean())))
     made: Floats = (score - without.mean()) / (spread if spread > 0 else 1.0)
     return made

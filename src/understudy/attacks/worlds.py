@@ -38,7 +38,7 @@ from understudy.options import AtLeast, OneOf
 
 MOST_EXACT = 1000
 MOST_REFITTED = 64
-SHOWN = 40
+MOST_CANDIDATES_SHOWN = 40
 EVIDENCE = 3.0
 WAYS = ("auto", "likelihood", "counts", "nearness")
 FIRST_ROUNDS = 4
@@ -48,7 +48,7 @@ REDRAWS = 60
 MOST_CELLS = 4096
 RELEASE = "release"
 GIVEN_UP = 2
-FEWEST = 2
+FEWEST_REFITS = 2
 
 CARD = Card(
     name="attack.worlds",
@@ -148,7 +148,7 @@ class WorldAnswers:
             return f"{generator} failed in the real world: {shareable(self.errors[truth][0])}"
         if len(set(fine) | set(self.errors)) < len(self.worlds):
             return "the budget ended before every world was refitted; give more (budget, refits)"
-        if len(fine) < FEWEST:
+        if len(fine) < FEWEST_REFITS:
             return f"{generator} failed in all worlds but one. {self.note()}"
         return ""
 
@@ -159,15 +159,15 @@ class WorldAnswers:
         said = []
         if dead:
             said.append(
-                f"{several(len(dead), 'world')} failed and left out ({self._told(dead)}): the "
-                f"posterior and the guess are among the other {len(self.places):,}."
+                f"{several(len(dead), 'world')} failed and left out ({self._first_errors(dead)}): "
+                f"the posterior and the guess are among the other {len(self.places):,}."
             )
         if some:
             many = sum(len(self.errors[place]) for place in some)
-            said.append(f"{several(many, 'further refit')} failed ({self._told(some)}).")
+            said.append(f"{several(many, 'further refit')} failed ({self._first_errors(some)}).")
         return " ".join(said)
 
-    def _told(self, places: Sequence[int]) -> str:
+    def _first_errors(self, places: Sequence[int]) -> str:
         told = [f"{self.worlds[p].name}: {shareable(self.errors[p][0])}" for p in places[:3]]
         return "; ".join(told) + ("; …" if len(places) > len(told) else "")
 
@@ -274,7 +274,7 @@ def _by_likelihood(
         normalised(logs),
         answers.places,
         f"{note} {answers.note()}".strip(),
-        _made(len(released), len(logs)),
+        _counted(len(released), len(logs)),
         is_exact=True,
     )
 
@@ -357,7 +357,7 @@ def _by_refits(
                 break
         before, done, stop = posterior, stop, min(2 * stop, rounds)
     interval = None
-    if answers.fewest >= FEWEST:
+    if answers.fewest >= FEWEST_REFITS:
         redrawn = judged.redrawn[:, places.index(truth)]
         low, high = np.quantile(redrawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         interval = float(low), float(high)
@@ -367,7 +367,9 @@ def _by_refits(
         f"{several(many, 'refit')} of {name}, {ended}. {answers.note()}"
     )
     mean = Part("mean posterior of the real world, over refits", judged.mean, 1 / len(places))
-    return Weighed(judged.posterior, places, note.strip(), (mean, *_made(copies, many)), interval)
+    return Weighed(
+        judged.posterior, places, note.strip(), (mean, *_counted(copies, many)), interval
+    )
 
 
 def _truth_first(places: Sequence[int] | range, truth: int) -> list[int]:
@@ -379,7 +381,7 @@ def _seed(setting: AttackSetting) -> int:
     return int(setting.stream(CARD.name, RELEASE).integers(1, 2**31))
 
 
-def _made(tables: int, refits: int) -> tuple[Part, Part]:
+def _counted(tables: int, refits: int) -> tuple[Part, Part]:
     return Part("tables released", tables, unit=" "), Part("refits", refits, unit=" ")
 
 
@@ -392,8 +394,8 @@ def _finding(place: int, among: PossibleRecords, weighed: Weighed, *, is_named: 
         ends = "The answer is exact for this release."
     elif interval is None:
         ends = (
-            f"Some world was refitted fewer than {FEWEST} times: there is no interval, and nothing "
-            "is flagged. Give more (budget, refits)."
+            f"Some world was refitted fewer than {FEWEST_REFITS} times: there is no interval, and "
+            "nothing is flagged. Give more (budget, refits)."
         )
     else:
         interval = min(interval[0], value), max(interval[1], value)
@@ -437,7 +439,7 @@ def _entropy(posterior: Floats) -> float:
 
 def _ranked(posterior: Floats) -> TableOfNumbers:
     """Give the posterior beside the prior, likeliest first: which candidate it is stays unsaid."""
-    ranked = np.sort(posterior)[::-1][:SHOWN]
+    ranked = np.sort(posterior)[::-1][:MOST_CANDIDATES_SHOWN]
     rows = tuple((i, float(p), 1 / len(posterior)) for i, p in enumerate(ranked, start=1))
     return TableOfNumbers(("rank", "posterior", "prior"), rows)
 
@@ -451,7 +453,7 @@ def _register(record: int, among: PossibleRecords, weighed: Weighed) -> pl.DataF
     chances = [*weighed.posterior[ranked].tolist(), *[None] * len(failed)]
     return register(
         CARD.name, [record] * many, "exact chances" if weighed.is_exact else "refits", most=None,
-        candidate=among.told().gather(order).to_list(),
+        candidate=among.in_words().gather(order).to_list(),
         is_real=order == among.truth,
         posterior=chances,
         prior=[None if chance is None else 1 / len(weighed.places) for chance in chances],

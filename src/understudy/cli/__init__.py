@@ -4,16 +4,19 @@ import importlib
 import os
 import signal
 import sys
+import threading
 import traceback
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn, TextIO
 
 import click
 
 from understudy._version import __version__
-from understudy.cli import ending
-from understudy.errors import LeftOutWarning, UnderstudyError, interrupted
+from understudy.errors import LeftOutWarning, UnderstudyError, interrupted, interruption
 from understudy.jobs.temporary import sweep_here
 
 COMMANDS = {
@@ -35,8 +38,8 @@ COMMANDS = {
     "study": "Compute the figures of a published study again.",
     "demo": "Split, synthesize and assess real microdata, and write a report.",
 }
-
-
+HEEDED = ("SIGTERM", "SIGHUP")  # taken like Ctrl-C, so that nothing is left behind
+RESEND_AFTER = 0.05  # seconds
 TRACEBACK = "UNDERSTUDY_TRACEBACK"  # names the file for the traceback of an unforeseen error
 
 
@@ -71,12 +74,65 @@ def cli() -> None:
     """Synthetic tables that stand in for real ones, and the evidence for it."""
 
 
+class Ended(KeyboardInterrupt):
+    """Somebody asked the program to end; cleaned up is as after Ctrl-C."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def heeding() -> Iterator[None]:
+    """Take signals that end a program as Ctrl-C; one that is ignored (nohup) stays ignored.
+
+    Where nothing can be raised, as while an object is removed, a signal is sent once more.
+    """
+    numbers = [getattr(signal, name) for name in HEEDED if hasattr(signal, name)]
+    taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    before = sys.unraisablehook
+
+    def lost(unraisable: "sys.UnraisableHookArgs") -> None:
+        found = interruption(unraisable.exc_value)
+        if found is None:
+            before(unraisable)
+            return
+        number = found.number if isinstance(found, Ended) else signal.SIGINT
+        later = threading.Timer(RESEND_AFTER, os.kill, (os.getpid(), number))
+        later.daemon = True
+        later.start()
+
+    sys.unraisablehook = lost
+    for number in taken:
+        signal.signal(number, _raise_ended)
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _raise_ended(number: int, frame: FrameType | None) -> None:
+    if interruption(sys.exception()) is None:  # else cleaning up has begun: let it end
+        raise Ended(number)
+
+
+def status_and_words(error: BaseException) -> tuple[int, str]:
+    """Give the exit status after an interruption, and what to say."""
+    found = interruption(error)
+    if isinstance(found, Ended):
+        name = signal.Signals(found.number).name
+        return 128 + found.number, f"ended by {name}, nothing half written"
+    return 130, "interrupted, nothing half written"
+
+
 def main() -> None:
     """Run the command line; whatever goes wrong ends in two lines, not in a traceback."""
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     warnings.simplefilter("ignore", LeftOutWarning)  # for Python; assess lists the columns
-    with ending.heeding():
+    with heeding():
         _main()
 
 
@@ -104,7 +160,7 @@ def _main() -> None:
         _stop(2, "there is not enough memory", "give fewer rows or columns at once")
     except BaseException as error:  # a panic of compiled code is no Exception
         if isinstance(error, click.Abort) or interrupted(error):
-            _stop(*ending.told(error))
+            _stop(*status_and_words(error))
         # status 1 is that of a failed policy, which nobody has decided here
         said = "".join(f": {line}" for line in str(error).splitlines()[:1])
         _stop(2, f"an error that was not foreseen ({type(error).__name__}{said})", _offer(error))

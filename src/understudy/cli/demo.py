@@ -10,7 +10,7 @@ from understudy.cli import common
 
 BESIDE = (common.DEFAULT_METHOD, "cart", "bootstrap")
 WRITTEN = ("synthetic.csv", "synthetic.csv.README.md", "assessment.json", "report.html")
-SHOWN = (
+DEMO_MEASURES = (
     "fidelity.trivariate",
     "fidelity.detection",
     "privacy.identical_matches",
@@ -55,7 +55,7 @@ def command(out: Path, name: str, method: str, seed: int, quiet: bool) -> None:
         for other in BESIDE if not quiet else ():
             if other != method:
                 table = synthesizer(other, seed=seed, progress=progress).fit(train).sample()
-                beside[other] = judge(table, SHOWN).to_dict()
+                beside[other] = judge(table, DEMO_MEASURES).to_dict()
     tables = {"train.csv": train, "holdout.csv": holdout}
     for file, table in tables.items():
         write_file(table, out / file)
@@ -65,5 +65,5 @@ def command(out: Path, name: str, method: str, seed: int, quiet: bool) -> None:
     result.to_html(out / "report.html", title=f"{chosen.source}, by {made.method.card.name}")
     if not quiet:
         common.show_assessment(result.to_dict())
-        benchmark.show_beside(beside, SHOWN, file=sys.stdout)
+        benchmark.show_beside(beside, DEMO_MEASURES, file=sys.stdout)
     common.say(f"wrote {out}: {', '.join([*tables, *WRITTEN])}", quiet=quiet)

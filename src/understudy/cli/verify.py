@@ -10,7 +10,7 @@ from understudy.cli import common
 if TYPE_CHECKING:
     from understudy.workflows.verify import Verification
 
-SHOWN = 40
+MOST_LISTED = 40
 
 
 @click.command("verify")
@@ -64,9 +64,14 @@ def _show(check: "Verification") -> None:
         click.echo(f"  read {text}")
     for text in (*check.files, *check.notes):
         common.paragraph(text)
-    for difference in (*check.versions, *check.verdicts, *check.checks, *check.findings[:SHOWN]):
+    for difference in (
+        *check.versions,
+        *check.verdicts,
+        *check.checks,
+        *check.findings[:MOST_LISTED],
+    ):
         common.paragraph(str(difference))
-    hidden = len(check.findings) - SHOWN
+    hidden = len(check.findings) - MOST_LISTED
     if hidden > 0:
         common.paragraph(f"… and {hidden:,} more (--json lists them)")
     click.echo(_last(check))

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from understudy.data.schema import near
-from understudy.errors import DataError, MissingExtraError
+from understudy.errors import DataError, MissingExtraError, near
 
 FOLDER = "UNDERSTUDY_DATA"
 

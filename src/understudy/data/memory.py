@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from understudy.data.cache import Cache
 from understudy.data.codec import Codec, Coded
-from understudy.data.schema import Schema, labels, near
+from understudy.data.schema import Schema, labels
 from understudy.data.source import Moments
 from understudy.data.tables import Condition, Table, free_name
-from understudy.errors import DataError
+from understudy.errors import DataError, near
 
 if TYPE_CHECKING:
     from understudy.kernels.neighbors import HammingNeighbors

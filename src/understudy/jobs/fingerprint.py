@@ -173,7 +173,7 @@ class _Reading:
         home = str(function.__globals__.get("__name__"))
         name = (function.__module__, function.__qualname__)
         version = library(home)
-        if version is not None and _found(*name) is function:
+        if version is not None and _looked_up(*name) is function:
             return self._all("of a library", *name, version)
         cells = [_content(cell) for cell in function.__closure__ or ()]
         held = (function.__defaults__, function.__kwdefaults__, cells, vars(function))
@@ -272,7 +272,7 @@ def _names(code: types.CodeType, kinds: tuple[str, ...]) -> Iterator[str]:
             yield from _names(const, kinds)
 
 
-def _found(module: str, name: str) -> Any:
+def _looked_up(module: str, name: str) -> Any:
     """Look up a name of a module."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):

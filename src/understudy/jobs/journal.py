@@ -19,7 +19,7 @@ from understudy.jobs.locks import OWNER, in_use, take
 ARTICLES = {"attack": "an attack", "calibration": "a calibration", "study": "a study"}
 ANOTHER = "name another file"
 ANEW = "name another file, or delete it to begin anew"
-LARGEST = 1 << 31  # bytes; many tasks make a long journal
+MOST_BYTES = 1 << 31  # many tasks make a long journal
 INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
 Entry = dict[str, Any]
@@ -39,7 +39,7 @@ def entry_value(entry: Entry) -> Any:
 
 def numbers_entry(value: Any) -> Entry:
     """Write an array of numbers as an entry; JSON has none that are not finite."""
-    return {"numbers": None if value is None else _told(value.tolist())}
+    return {"numbers": None if value is None else _plain_numbers(value.tolist())}
 
 
 def entry_numbers(entry: Entry, shape: tuple[int, ...] | None = None) -> NDArray[np.float64]:
@@ -98,7 +98,7 @@ class Journal:
         head = json.dumps({"understudy": "journal", "of": of, "game": fingerprint}) + "\n"
         journal = cls(path, _open_alone(path), write)
         try:
-            text = read_text(path, "journal", ANOTHER, largest=LARGEST)
+            text = read_text(path, "journal", ANOTHER, largest=MOST_BYTES)
             if head.startswith(text):  # it is new, or whoever began it was killed right there
                 text = ""
                 path.chmod(OWNER)  # another may have made it, for all to read
@@ -164,17 +164,21 @@ class Journal:
 
 @contextlib.contextmanager
 def opened(
-    path: str | Path | None, fingerprint: Callable[[], str], of: str = "attack", **coding: Any
+    journal: str | Path | Journal | None,
+    fingerprint: Callable[[], str],
+    of: str = "attack",
+    **coding: Any,
 ) -> Iterator[Journal | None]:
     """Open the journal of a job, if there is to be one, and close it in the end.
 
     See ``Journal.open``; the fingerprint, which takes a look at all data, is asked for if needed.
+    A journal that is open already stays so: whoever opened it closes it.
     """
-    if path is None:
-        yield None
-        return
-    with contextlib.closing(Journal.open(Path(path), fingerprint(), of, **coding)) as journal:
+    if journal is None or isinstance(journal, Journal):
         yield journal
+        return
+    with contextlib.closing(Journal.open(Path(journal), fingerprint(), of, **coding)) as own:
+        yield own
 
 
 def _open_alone(path: Path) -> int:
@@ -203,9 +207,9 @@ def _parsed(line: str) -> Any:
     return None
 
 
-def _told(numbers: Any) -> Any:
+def _plain_numbers(numbers: Any) -> Any:
     if isinstance(numbers, list):
-        return [_told(number) for number in numbers]
+        return [_plain_numbers(number) for number in numbers]
     if math.isfinite(numbers):
         return numbers
     return None if math.isnan(numbers) else str(numbers)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from understudy.data.cache import Cache
 from understudy.data.codec import UNSEEN, Codec, Codes, ColumnCodec
 from understudy.data.matrix import Matrix
-from understudy.data.schema import Schema, Values, few, near
+from understudy.data.schema import Schema, Values, few
 from understudy.data.source import Source, source_of
 from understudy.data.tables import Table
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 from understudy.jobs.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def stream(seed: int, *names: str) -> np.random.Generator:
 
 
 @dataclass(frozen=True)
-class Made:
+class Synthesis:
     """How a release was made, as far as its files say so.
 
     ``partial``: some values were replaced, the others are real. ``proper``: every replicate has a
@@ -69,7 +69,7 @@ class Comparison:
     sensitive: tuple[str, ...] = ()
     target: str | None = None
     formula: tuple[str, ...] = ()
-    made: Made | None = None
+    synthesis: Synthesis | None = None
     aligned: bool = False
     fit: Any = None
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.schema import few, near, shortened
+from understudy.data.schema import few, shortened
 from understudy.data.tables import FrameKind, free_name, in_kind
 from understudy.documents import check_form
-from understudy.errors import NameNotFoundError, OptionError
+from understudy.errors import NameNotFoundError, OptionError, near
 from understudy.options import AtLeast, check
 
 Shown = Annotated[int, AtLeast(0)]  # things that a measure shows

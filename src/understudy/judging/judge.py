@@ -73,7 +73,7 @@ class Scores:
         """Count the targets of each look: a row for training, and one for holdout."""
         return np.array([(~np.isnan(side)).sum(axis=0) for side in self.sides])
 
-    def told(self) -> tuple["Scores | None", int]:
+    def large_enough(self) -> tuple["Scores | None", int]:
         """Keep the looks with enough persons on either side, and count those left out."""
         kept = [i for i, persons in enumerate(self.counts().T) if enough(*persons)]
         few = len(self.names) - len(kept)

@@ -7,8 +7,7 @@ A package declares a measure in its ``pyproject.toml``, under the entry point gr
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, cast
 
-from understudy.data.schema import near
-from understudy.errors import OptionError
+from understudy.errors import OptionError, near
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, described
 from understudy.measures.fidelity import (

@@ -26,7 +26,7 @@ PLACES = ["", "F3 over that of fresh real rows", "interval", "share closer to tr
 HEIGHT, BOTTOM, TOP = 400, 346, 30
 LEFT, RIGHT = 9.0, 97.0
 USUAL_WIDTH = 480
-SMALLEST = 0.1
+LEFTMOST = 0.1
 LETTER, LINE = 7.2, 15
 STAR = "M0,-10 2.9,-3.1 10,-3.1 4.4,1.5 6.2,8.5 0,4.4 -6.2,8.5 -4.4,1.5 -10,-3.1 -2.9,-3.1Z"
 Scale = Callable[[float], float]
@@ -63,7 +63,7 @@ def _findings(data: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
         cells: dict[str, dict[str, str]] = {_titled(name): {} for name in names}
         for measure in data["measures"]:
             for finding in measure["findings"]:
-                shown = _shown(finding, _unit(measure), with_interval=with_interval)
+                shown = _value(finding, _unit(measure), with_interval=with_interval)
                 cells[_titled(finding["candidate"])][measure["measure"]] = shown
         if with_interval or console.width_of(measures, {**cells, REFERENCE: reference}) <= width:
             yield from console.side_by_side(cells, reference, width)
@@ -78,7 +78,7 @@ def _paragraph(text: str, style: str = "") -> Padding:
     return console.indented(words.visible(text), style, expand=True)
 
 
-def _shown(finding: Mapping[str, Any], unit: str, *, with_interval: bool) -> str:
+def _value(finding: Mapping[str, Any], unit: str, *, with_interval: bool) -> str:
     ends = f" {words.interval(finding['interval'], unit)}" if with_interval else ""
     return words.starred(finding, words.number(finding["value"], unit) + ends)
 
@@ -141,7 +141,7 @@ def fragment(data: Mapping[str, Any]) -> str:
         [
             measure["measure"],
             _reference(measure),
-            *(_shown(f, _unit(measure), with_interval=True) for f in measure["findings"]),
+            *(_value(f, _unit(measure), with_interval=True) for f in measure["findings"]),
         ]
         for measure in data["measures"]
     ]
@@ -221,7 +221,7 @@ def _measure(measure: Mapping[str, Any], data: Mapping[str, Any], cards: Cards) 
 def _pair(difference: Mapping[str, Any]) -> dict[str, Any]:
     share = difference["unit"] == "fraction"
 
-    def shown(value: float | None) -> str:
+    def printed(value: float | None) -> str:
         if value is None:
             return words.NONE
         return (f"{100 * value:.2f}" if share else words.significant(value)).replace("-", "−")
@@ -233,8 +233,8 @@ def _pair(difference: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "a": difference["a"],
         "b": difference["b"],
-        "value": shown(difference["value"]) + " points" * share,
-        "interval": words.NONE if ends is None else f"[{shown(ends[0])}, {shown(ends[1])}]",
+        "value": printed(difference["value"]) + " points" * share,
+        "interval": words.NONE if ends is None else f"[{printed(ends[0])}, {printed(ends[1])}]",
         "paired": "paired" if difference["paired"] else "unpaired, wide",
         "better": difference["better"],
         "told": told,
@@ -273,12 +273,12 @@ def draw_plane(plane: Mapping[str, Any], pareto: Sequence[str]) -> Markup:
 
 def _across(values: Sequence[float]) -> tuple[Scale, list[float]]:
     """Scale by the logarithm; what is hardly above 0 stands at the edge."""
-    kept = [max(value, SMALLEST) for value in values]
+    kept = [max(value, LEFTMOST) for value in values]
     low, high = math.log(min(kept) / 1.15), math.log(max(kept) * 1.25)
     ticks = [digit * 10.0**power for power in range(-1, 5) for digit in (1, 2, 5)]
 
     def at(value: float) -> float:
-        place = (math.log(max(value, SMALLEST)) - low) / (high - low)
+        place = (math.log(max(value, LEFTMOST)) - low) / (high - low)
         return LEFT + (RIGHT - LEFT) * place
 
     return at, [tick for tick in ticks if low <= math.log(tick) <= high]

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from understudy.report import heat, pictures, words
 
-SHOWN = 12
+FIGURES_AT_FIRST = 12
 FIRST = 12
 SIZES = ("value", "reference", "low", "high", "lower", "upper")
 TITLES = {
@@ -64,8 +64,8 @@ def groups(tables: Sequence[Drawn], parts: Sequence[Mapping[str, Any]]) -> list[
             "title": TITLES[kind],
             "legend": list(legend),
             "withheld": any(None in row for _, table, *_ in items for row in table["rows"]),
-            "first": drawn[:SHOWN],
-            "more": drawn[SHOWN:],
+            "first": drawn[:FIGURES_AT_FIRST],
+            "more": drawn[FIGURES_AT_FIRST:],
         }
         made += [group] if drawn else []
     return made

@@ -319,14 +319,14 @@ def _register(register: Sequence[Mapping[str, Any]], store: Store) -> dict[str, 
 def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """List the provenance as (name, text or pairs), the seconds with their sum, last."""
 
-    def shown(value: Any) -> Any:
+    def printed(value: Any) -> Any:
         if isinstance(value, Mapping):
             return [(k, words.scalar(v)) for k, v in value.items()]
         several = isinstance(value, list | tuple) and len(value) > 1
         return [("", words.scalar(v)) for v in value] if several else words.scalar(value)
 
     facts = [
-        (name.replace("_", " "), shown(value) or words.NONE)
+        (name.replace("_", " "), printed(value) or words.NONE)
         for name, value in provenance.items()
         if name not in ("train", "synthetic", "holdout", "seconds", "warnings")
     ]

@@ -8,8 +8,7 @@ kept in the journal, if one is given: a study that was stopped goes on.
 import importlib
 from types import ModuleType
 
-from understudy.data.schema import near
-from understudy.errors import OptionError
+from understudy.errors import OptionError, near
 
 STUDIES = {
     "hittmeir2019": "Guessing numbers from a few known columns, by radius neighbours.",

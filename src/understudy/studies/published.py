@@ -11,9 +11,8 @@ from typing import Any, NamedTuple, TextIO
 import polars as pl
 
 from understudy.data.datasets import dataset
-from understudy.data.schema import near
 from understudy.data.tables import read_file
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 from understudy.jobs.fingerprint import fingerprint
 from understudy.jobs.journal import Journal, entry_value, opened, value_entry
 from understudy.jobs.runner import run

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from understudy.data.schema import near
-from understudy.errors import OptionError
+from understudy.errors import OptionError, near
 from understudy.jobs.progress import Progress, silent
 from understudy.synthesizers.base import (
     ABILITIES,

@@ -21,7 +21,7 @@ SEEDED = (
     "A seed is given: whoever knows it can draw the noise again, and epsilon {epsilon:g} holds "
     "against nobody who does. Use a seed only for tests."
 )
-SMALLEST, LARGEST = 1e-4, 1e6
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-4, 1e6
 ABOVE = (
     "Epsilon {epsilon:g} is above {high:g}: with as little noise, generators have given away who "
     "was in their training table (Golob et al. 2024). understudy attack measures it."
@@ -32,11 +32,11 @@ def claimed(method: Any) -> float | None:
     """Give the epsilon that a method claims; none if it claims none, or a foreign program does."""
     if not can_claim(method) or method.epsilon is None:
         return None
-    if not SMALLEST <= (number := check_epsilon(method.epsilon)) <= LARGEST:
+    if not SMALLEST_EPSILON <= (number := check_epsilon(method.epsilon)) <= LARGEST_EPSILON:
         raise OptionError(
             f"epsilon = {number:g}",
-            hint=f"give {SMALLEST:g} to {LARGEST:g}: less is noise alone, even the number of rows; "
-            "more is no noise at all",
+            hint=f"give {SMALLEST_EPSILON:g} to {LARGEST_EPSILON:g}: less is noise alone, "
+            "even the number of rows; more is no noise at all",
         )
     return number
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from understudy.data.bins import Bins, Points
 from understudy.data.codec import MOST_CODES, ColumnCodec
-from understudy.data.schema import Column, Schema, near
+from understudy.data.schema import Column, Schema
 from understudy.data.shown import shown_codec
 from understudy.data.tables import Table
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.model_file import Damaged, State, labels_in
 

@@ -12,9 +12,8 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from understudy.data.schema import near
 from understudy.data.tables import Table, read_file, write_file
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 from understudy.jobs.fingerprint import file_digest
 from understudy.jobs.progress import Progress
 from understudy.jobs.temporary import TemporaryFolder

@@ -16,11 +16,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.schema import Column, Schema, labels, near, same_level
+from understudy.data.schema import Column, Schema, labels, same_level
 from understudy.data.tables import Condition, Table
 from understudy.data.tables.conditions import as_number
-from understudy.data.tables.grammar import ORDER, Joined, Node, PairTest, Test, listed, shown, tests
-from understudy.errors import OptionError
+from understudy.data.tables.grammar import (
+    ORDER,
+    Joined,
+    Node,
+    PairTest,
+    Test,
+    listed,
+    quoted_name,
+    tests,
+)
+from understudy.errors import OptionError, near
 
 Kind = Literal["condition", "together", "unique"]
 HINT = (
@@ -53,7 +62,7 @@ class Constraint:
     def __str__(self) -> str:
         if self.condition is not None:
             return str(self.condition)
-        return f"{self.kind} {', '.join(map(shown, self.names))}"
+        return f"{self.kind} {', '.join(map(quoted_name, self.names))}"
 
     @classmethod
     def parse(cls, text: str, schema: Schema, *, check: bool = True) -> "Constraint":
@@ -303,7 +312,7 @@ def _within(column: Column, text: str) -> None:
     if number is None:
         return
     if column.bounds is not None and not column.bounds[0] <= number <= column.bounds[1]:
-        low, high = (_shown(column, bound) for bound in column.bounds)
+        low, high = (_written(column, bound) for bound in column.bounds)
         raise OptionError(
             f"given {column.name}={text}: no value of '{column.name}' is that far out",
             hint=f"values lie between {low} and {high}",
@@ -316,7 +325,7 @@ def _within(column: Column, text: str) -> None:
         )
 
 
-def _shown(column: Column, number: float) -> str:
+def _written(column: Column, number: float) -> str:
     if column.kind == "date":
         moment = pl.Series([int(number)]).cast(pl.Datetime("us"))
         return str(moment.cast(pl.Date)[0] if column.unit == "day" else moment[0])

@@ -20,7 +20,7 @@ from understudy.synthesizers import Synthesizer, synthesizer
 from understudy.synthesizers.base import abilities_of, options_given
 from understudy.synthesizers.claims import claimed
 
-FEW = 50
+ROWS_LOOKED_AT = 50
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Called:
 
 def _few(like: Any) -> Any:
     """Give a few rows of a frame: enough to tell what kind of frame it is."""
-    return like.head(FEW) if hasattr(like, "head") else like.slice(0, FEW)
+    return like.head(ROWS_LOOKED_AT) if hasattr(like, "head") else like.slice(0, ROWS_LOOKED_AT)
 
 
 def method_identity(name: str, options: Mapping[str, Any]) -> str:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from understudy.data.schema import Column, Schema, labels, read_values, same_level
 from understudy.data.tables import Table, free_name
-from understudy.data.tables.grammar import shown
+from understudy.data.tables.grammar import quoted_name
 from understudy.errors import DataError, OptionError
 from understudy.synthesizers.columns.plan import ColumnRule
 from understudy.synthesizers.constraints import Constraint, read_constraints
@@ -31,7 +31,7 @@ from understudy.synthesizers.model_file import Damaged, State, texts
 Masks = dict[str, NDArray[np.bool_]]
 FRAME = "together_"
 KEY = "key"
-FEWEST = 5
+FEWEST_ALIKE = 5
 LONGEST = 1_000  # characters of a form
 MOST_ROWS = 100_000
 ALPHABETS = (
@@ -100,7 +100,7 @@ class Combination:
     @property
     def text(self) -> str:
         """The constraint."""
-        return f"together {', '.join(map(shown, self.names))}"
+        return f"together {', '.join(map(quoted_name, self.names))}"
 
     def merge(self, table: Table) -> Table:
         """Put one category in the place of the columns."""
@@ -150,7 +150,7 @@ class Combination:
             frame = frame.drop(merged).with_columns(parts)
         return frame, place.is_null().to_numpy()
 
-    def shown(self, schema: Schema, inner: Schema) -> tuple[Self, Schema]:
+    def narrowed(self, schema: Schema, inner: Schema) -> tuple[Self, Schema]:
         """Forget the combinations that the method never shows, and what else tells of them."""
         if self.merged is None:
             return self, schema
@@ -163,7 +163,7 @@ class Combination:
                 hint="drop the constraint, or let the method show rarer values (a smaller k; "
                 "in bayes, least)",
             )
-        columns = {name: _shown(kept.pool[name], schema[name]) for name in self.names}
+        columns = {name: _narrowed_column(kept.pool[name], schema[name]) for name in self.names}
         columns_now = tuple(columns.get(column.name, column) for column in schema)
         return kept, dataclasses.replace(schema, columns=columns_now)
 
@@ -179,7 +179,7 @@ def _keys(frame: pl.DataFrame) -> pl.Series:
     return joined[name]
 
 
-def _shown(series: pl.Series, column: Column) -> Column:
+def _narrowed_column(series: pl.Series, column: Column) -> Column:
     """Describe a column by what it may show."""
     values = read_values(series, column)
     texts = values.labels.drop_nulls()
@@ -274,7 +274,7 @@ def _form(texts: pl.Series) -> tuple[str, ...]:
     counted = lengths.alias("length").value_counts()
     commonest = counted.sort("count", "length", descending=[True, False]).head(1).rows()
     length, many = commonest[0] if commonest else (0, 0)
-    if many < FEWEST or not 0 < length <= LONGEST:
+    if many < FEWEST_ALIKE or not 0 < length <= LONGEST:
         return PLAIN
     alike = known.filter(lengths == length).to_list()
     form = tuple(_signs(set(place)) for place in zip(*alike, strict=True))
@@ -345,11 +345,11 @@ class Held:
             if (broken := int(one.fails(table).sum()))
         ]
 
-    def shown(self, inner: Schema) -> Self:
+    def narrowed(self, inner: Schema) -> Self:
         """Keep only the combinations that a method shows, and the schema that tells of no other."""
         schema, kept = self.fitted, []
         for combination in self.combinations:
-            narrow, schema = combination.shown(schema, inner)
+            narrow, schema = combination.narrowed(schema, inner)
             kept.append(narrow)
         told = {column.name: column for column in inner}
         columns = tuple(told.get(column.name, column) for column in schema)

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from understudy.data.codec import write_values
-from understudy.data.schema import Column, Schema, Values, near, read_values, same_level
-from understudy.errors import DataError, OptionError
+from understudy.data.schema import Column, Schema, Values, read_values, same_level
+from understudy.errors import DataError, OptionError, near
 from understudy.jobs.processes import guarded, last_lines
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.model_file import State

@@ -168,7 +168,7 @@ class Synthesizer:
     def _emitted(self, table: Table) -> Schema:
         method: Any = self.method
         self.inner_ = method.emitted(table.schema) if self._can("emitted") else table.schema
-        self.held_ = self.held_.shown(self.inner_)
+        self.held_ = self.held_.narrowed(self.inner_)
         return self.held_.fitted
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-SMALLEST = 5  # records that must hold a value for it to be shared
+FEWEST_SHARED = 5  # records that must hold a value for it to be shared
 FIRST_DAY = dt.date(2020, 1, 1)
 NUMBER = re.compile(r"-?\d+(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 HASH = re.compile(r"\b[0-9a-f]{12,64}\b")  # random digits, among them 27e5
@@ -69,12 +69,12 @@ def patients(seed: int, rows: int = 300) -> pl.DataFrame:
                 rng.choice(["none", "flu"], rows).tolist(), [f"syndrome-{base}x", f"gene {base}"], 2
             ),
             "class": with_rare(
-                rng.choice(["yes", "no"], rows).tolist(), [f"refused {base}"], SMALLEST - 1
+                rng.choice(["yes", "no"], rows).tolist(), [f"refused {base}"], FEWEST_SHARED - 1
             ),
             "age": with_rare(
                 rng.integers(30, 36, rows).tolist(),
                 [90_000 + base + i for i in range(4)],
-                SMALLEST - 1,
+                FEWEST_SHARED - 1,
             ),
             "wealth": with_rare(
                 (10_000 * rng.integers(100, 300, rows)).tolist(),  # round, and yet rare
@@ -99,7 +99,7 @@ def rare_values(train: pl.DataFrame) -> tuple[set[str], set[float]]:
     texts, numbers = set(), set()
     for name in train.columns:
         for value, times in Counter(train[name].drop_nulls().to_list()).items():
-            if times >= SMALLEST:
+            if times >= FEWEST_SHARED:
                 continue
             if isinstance(value, int | float) and abs(value) >= 5000:
                 numbers.add(float(value))

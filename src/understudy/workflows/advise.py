@@ -21,7 +21,7 @@ AUTO, ALL = "auto", "all"
 MOST_KEYS = 5
 LARGEST_SET = 4
 BEAM = 8
-SHOWN = 5
+MOST_KEY_SETS = 5
 ENOUGH = 0.5
 TOO_FINE = 0.1
 FEW_VALUES = 100
@@ -260,7 +260,7 @@ class _Search:
                         break
                     found[wider] = self.look(self.joined(known, name))[0], names, name
             ranked = sorted(found, key=lambda names: (-found[names][0], names))
-            best += [KeySet(names, found[names][0]) for names in ranked[:SHOWN]]
+            best += [KeySet(names, found[names][0]) for names in ranked[:MOST_KEY_SETS]]
             if not ranked or not self.complete or found[ranked[0]][0] == 1:
                 break
             parents = {names: found[names][1:] for names in ranked[:BEAM]}

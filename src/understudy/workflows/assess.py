@@ -9,7 +9,7 @@ from typing import Any
 
 from understudy.data.tables import Marker, Table, believed_marker, warn_left_out
 from understudy.jobs.progress import Progress, reporter, shows_progress, silent
-from understudy.judging.comparison import Comparison, Made, compare_tables
+from understudy.judging.comparison import Comparison, Synthesis, compare_tables
 from understudy.judging.multiplicity import several_tests
 from understudy.measures import Wanted
 from understudy.workflows.assessment import Assessment
@@ -127,7 +127,7 @@ def answer(
         real,
         synthetic,
         holdout,
-        made=how_made(markers),
+        synthesis=synthesis_of(markers),
         progress=progress,
         **request.of_comparison,
     )
@@ -139,7 +139,7 @@ def answer(
     findings, seconds = measure_all(comparison, request.measures, fresh=fresh, levels=levels)
     progress("done", len(findings), len(findings))
     key = secrets.token_bytes(32)
-    told = {**provenance(comparison, key), **_made(markers), **checked}
+    told = {**provenance(comparison, key), **_stated_by_markers(markers), **checked}
     told["seconds"] = {**spent, **seconds}
     told |= {"fit": request.fit} if isinstance(request.fit, str) else {}
     told |= {"doubts": doubts} if doubts else {}
@@ -163,15 +163,16 @@ def markers_of(synthetic: Any) -> tuple[list[Marker | None], list[str]]:
     return [marker for marker, _ in told], [doubt for _, doubt in told if doubt]
 
 
-def how_made(markers: Sequence[Marker | None]) -> Made | None:
+def synthesis_of(markers: Sequence[Marker | None]) -> Synthesis | None:
     """Say how a release was made, if every file says the same."""
     told = {
-        None if m is None else Made(m.method, m.kind != FULLY, m.proper, m.models) for m in markers
+        None if m is None else Synthesis(m.method, m.kind != FULLY, m.proper, m.models)
+        for m in markers
     }
     return told.pop() if len(told) == 1 else None
 
 
-def _made(markers: Sequence[Marker | None]) -> dict[str, Any]:
+def _stated_by_markers(markers: Sequence[Marker | None]) -> dict[str, Any]:
     """Say by which method the release was made and what epsilon it spent, if every file says so.
 
     Noise that a seed drew is no claim.

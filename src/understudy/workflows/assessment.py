@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 
 from understudy.attacks import ATTACKS
-from understudy.data.schema import few, near
+from understudy.data.schema import few
 from understudy.data.tables import FrameKind, in_kind, kind_of_frame, write_text
 from understudy.documents import check_form
-from understudy.errors import DataError, NameNotFoundError, OptionError
+from understudy.errors import DataError, NameNotFoundError, OptionError, near
 from understudy.judging.findings import Card, Finding, ends_of, plain
 from understudy.measures import MEASURES
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from understudy.attacks import ATTACKS
 from understudy.attacks.refits import BUDGET, AttackSetting, unheard
-from understudy.data.schema import near
 from understudy.data.source import source_of
 from understudy.data.tables import Table, warn_left_out
-from understudy.errors import OptionError
+from understudy.errors import OptionError, near
 from understudy.jobs.progress import Progress, reporter, shows_progress, silent
 from understudy.jobs.runner import MOST_SECONDS
 from understudy.options import check
@@ -106,14 +105,15 @@ def attack(
         tell=tell,
     )
     start = time.perf_counter()
-    found = ATTACKS[name](setting, **(options or {}))
+    with setting:
+        found = ATTACKS[name](setting, **(options or {}))
     key = secrets.token_bytes(32)
     told = {
         **versions(),
         "seed": seed,
         "options": {name: _shareable(options or {})},
         "generator": setting.generator.name,
-        "generator_options": _told(setting.generator),
+        "generator_options": _generator_options(setting.generator),
         "train": _described(real, key),
         "release": [_described(table, key) for table in released],
         "seconds": {name: round(time.perf_counter() - start, 3)},
@@ -123,7 +123,7 @@ def attack(
     return Assessment((found,), told, key=key).with_frames_like(train)
 
 
-def _told(generator: Any) -> dict[str, Any]:
+def _generator_options(generator: Any) -> dict[str, Any]:
     """Give the options of a method of ours; of a program only its name: the rest may be secret."""
     options = generator.options if isinstance(generator, Ours) else {}
     told = {name: value for name, value in options.items() if name != "environment"}

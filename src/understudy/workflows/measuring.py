@@ -7,17 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from understudy.data.schema import near
-from understudy.errors import DataError, OptionError, UnderstudyError, interruption
+from understudy.errors import DataError, OptionError, UnderstudyError, interruption, near
 from understudy.jobs.workers import one_thread
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part, average
 from understudy.measures import Measure
 from understudy.measures.exchangeability import exchangeability
 
-SMALLEST = 100
+FEWEST_OF_LEVEL = 100
 MOST_LEVELS = 50
-FEW = f"have fewer than {SMALLEST} rows in a table and were not measured alone"
+TOO_FEW_ROWS = f"have fewer than {FEWEST_OF_LEVEL} rows in a table and were not measured alone"
 NEEDS = {
     "keys": "key columns. Keys are the columns that an attacker knows: name them (--keys A,B, or "
     "--keys auto).",
@@ -105,13 +104,13 @@ def subgroups(comparison: Comparison, by: str) -> Levels:
     kept = {
         name: part
         for name, part in split.items()
-        if min(part.height(table) for table in part.tables) >= SMALLEST
+        if min(part.height(table) for table in part.tables) >= FEWEST_OF_LEVEL
     }
     few = len(split) - len(kept)
-    notes = [f"{few} of {len(split)} levels of '{by}' {FEW}."] if few else []
+    notes = [f"{few} of {len(split)} levels of '{by}' {TOO_FEW_ROWS}."] if few else []
     if not kept:
         raise OptionError(
-            f"by: no level of '{by}' has {SMALLEST} rows in every table",
+            f"by: no level of '{by}' has {FEWEST_OF_LEVEL} rows in every table",
             hint="name a column with larger groups",
         )
     return Levels(by, kept, few, notes)

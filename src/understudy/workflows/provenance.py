@@ -11,7 +11,6 @@ from understudy._version import __version__
 from understudy.judging.comparison import Comparison
 from understudy.measures import MEASURES, Measure
 
-SHOWN = 5
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "polars", "numba")
 
 

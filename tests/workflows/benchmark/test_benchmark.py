@@ -133,7 +133,8 @@ def test_the_command_goes_on_from_finished_cells(tmp_path):
     handed_on = (tmp_path / "a.json").read_text()
     assert not any(json.loads(cell.read_text())["key"] in handed_on for cell in cells)
     other = [
-        home._kept(tmp_path / "cells", json.loads(c.read_text()) | {"key": "x"}) for c in cells
+        home._finished_before(tmp_path / "cells", json.loads(c.read_text()) | {"key": "x"})
+        for c in cells
     ]
     assert other == [None, None]
 
@@ -173,13 +174,13 @@ def test_an_interrupt_leaves_whole_cells_only(tmp_path):
 def test_a_spoilt_or_failed_cell_is_done_again(tmp_path):
     cell = {"method": "flip", "split": 1, "key": "k"}
     file = tmp_path / "flip-001.json"
-    assert home._kept(tmp_path, cell) is None
+    assert home._finished_before(tmp_path, cell) is None
     for text in ("", "[]", '{"key": "k", "status": "failed"}', '{"key": "j", "status": "ok"}'):
         file.write_text(text)
-        assert home._kept(tmp_path, cell) is None
+        assert home._finished_before(tmp_path, cell) is None
     whole = {**cell, **FINISHED}
     file.write_text(json.dumps(whole))
-    assert home._kept(tmp_path, cell) == whole
+    assert home._finished_before(tmp_path, cell) == whole
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_a_spoilt_or_failed_cell_is_done_again(tmp_path):
 def test_a_cell_of_another_form_is_done_again(changed, tmp_path):
     cell = {"method": "flip", "split": 1, "key": "k"}
     (tmp_path / "flip-001.json").write_text(json.dumps({**cell, **FINISHED, **changed}))
-    assert home._kept(tmp_path, cell) is None
+    assert home._finished_before(tmp_path, cell) is None
 
 
 @pytest.mark.parametrize("key", [b"", b"\xff\xfe", b"secret", b"0" * 63, b"0" * 10**6, b"\0" * 64])

@@ -11,7 +11,6 @@ from understudy.data.schema.values import (
     same_level,
     same_number,
 )
-from understudy.errors import near
 
 __all__ = [
     "Column",
@@ -26,7 +25,6 @@ __all__ = [
     "labels",
     "learn_again",
     "loads",
-    "near",
     "read",
     "read_values",
     "same_level",

@@ -41,7 +41,7 @@ from understudy.data.schema.values import (
 
 SMALL_DOMAIN = 10
 ROWS_PER_CODE = 5
-MOST = 0.5
+MAJORITY = 0.5
 FEW_WORDS = 20
 ENOUGH_ROWS = 20
 CHANCE = 1e-6
@@ -211,7 +211,7 @@ def _text(series: pl.Series, rows: int) -> dict[str, Any]:
     if values.str.contains(LEADING_ZERO).any():
         return _words(series, rows, "leading zeros: a code, not a number; ")
     parsed = numbers(values)
-    if parsed.count() > MOST * rows:
+    if parsed.count() > MAJORITY * rows:
         words = values.filter(parsed.is_null())
         if words.n_unique() <= FEW_WORDS:
             return _numeric(series, rows, tuple(words.to_list()))
@@ -222,7 +222,7 @@ def _text(series: pl.Series, rows: int) -> dict[str, Any]:
 def _about_writing(values: pl.Series, parsed: pl.Series) -> str:
     """Say where most values are numbers that a person would read, and a program does not."""
     written = values.filter(values.str.contains(OTHER_WRITING) & parsed.is_null())
-    if not len(written) or len(written) + parsed.count() <= MOST * len(values):
+    if not len(written) or len(written) + parsed.count() <= MAJORITY * len(values):
         return ""
     return (
         f" Most values are numbers in another writing, such as '{written[0]}', and taken as text: "
@@ -232,12 +232,12 @@ def _about_writing(values: pl.Series, parsed: pl.Series) -> str:
 
 def date_format(values: pl.Series) -> str | None:
     """Find the format in which most of the texts are dates, if there is one."""
-    best, share = None, MOST
+    best, share = None, MAJORITY
     head = values.head(1000)
-    if head.str.contains(LIKE_A_DATE).sum() <= MOST * len(head):
+    if head.str.contains(LIKE_A_DATE).sum() <= MAJORITY * len(head):
         return None
     for form in (*DATE_FORMATS, *DATETIME_FORMATS, *ZONED_FORMATS):
-        if instants(head, form).count() <= MOST * len(head):
+        if instants(head, form).count() <= MAJORITY * len(head):
             continue
         parsed = instants(values, form)
         if parsed.count() > share * len(values):
@@ -329,7 +329,7 @@ def _words(series: pl.Series, rows: int, because: str = "") -> dict[str, Any]:
     distinct = values.n_unique()
     length = float(values.str.len_chars().mean() or 0)  # type: ignore[arg-type]
     spaces = float(values.str.count_matches(r"\s").mean() or 0)  # type: ignore[arg-type]
-    hardly_repeats = distinct > MOST * rows and rows >= ENOUGH_ROWS
+    hardly_repeats = distinct > MAJORITY * rows and rows >= ENOUGH_ROWS
     if hardly_repeats and (length > 40 or spaces >= 3):
         return {"kind": "text", "why": f"{because}long texts that hardly repeat."}
     if distinct == rows and rows >= ENOUGH_ROWS:

@@ -18,12 +18,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.schema import Column, Schema, Values, near, same_level
+from understudy.data.schema import Column, Schema, Values, same_level
 from understudy.data.schema.values import DATE_FORMATS, DATETIME_FORMATS, ZONED_FORMATS, parse_dates
 from understudy.data.tables import grammar
 from understudy.data.tables.grammar import NUMBER, ORDER, Node, Not, PairTest, Test
 from understudy.data.tables.table import Table
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 
 Mask = NDArray[np.bool_]
 SIGNS: dict[str, Callable[..., Any]] = {

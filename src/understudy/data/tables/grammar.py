@@ -30,7 +30,7 @@ class Test:
     values: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        column = shown(self.name)
+        column = quoted_name(self.name)
         if self.operator == "missing":
             return f"{column} is missing"
         values = [v if NUMBER.fullmatch(v) else _quoted(v) for v in self.values]
@@ -48,7 +48,7 @@ class PairTest:
     other: str
 
     def __str__(self) -> str:
-        return f"{shown(self.name)} {self.operator} {shown(self.other)}"
+        return f"{quoted_name(self.name)} {self.operator} {quoted_name(self.other)}"
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def tests(node: Node) -> Iterator[Test | PairTest]:
             yield from tests(part)
 
 
-def shown(column: str) -> str:
+def quoted_name(column: str) -> str:
     """Write the name of a column, in backticks where it is more than a word."""
     if WORD.fullmatch(column) and column.lower() not in KEYWORDS:
         return column

@@ -8,12 +8,11 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from understudy.data.schema import near
 from understudy.data.schema.inference import infer
 from understudy.data.schema.values import labels
 from understudy.data.tables.frames import Taken, take_in
 from understudy.data.tables.table import typed
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 
 
 def split(

@@ -18,15 +18,14 @@ from understudy.data.schema import (
     few,
     infer,
     labels,
-    near,
     read,
     read_values,
     same_level,
 )
 from understudy.data.tables.frames import GiveBack, Taken, as_it_is, take_in
-from understudy.errors import DataError, LeftOutWarning
+from understudy.errors import DataError, LeftOutWarning, near
 
-SHOWN = 5
+MOST_NAMED = 5
 CASTS = {"integer": pl.Int64, "float": pl.Float64}
 
 
@@ -194,8 +193,8 @@ def warn_left_out(table: Table, given: Any, schema: Any, *, depth: int = 4) -> N
     """
     columns = table.schema.left_out
     if columns and schema is None and not isinstance(given, Table):
-        listed = ", ".join(f"'{column.name}' ({column.kind})" for column in columns[:SHOWN])
-        listed += f" and {len(columns) - SHOWN} more" * (len(columns) > SHOWN)
+        listed = ", ".join(f"'{column.name}' ({column.kind})" for column in columns[:MOST_NAMED])
+        listed += f" and {len(columns) - MOST_NAMED} more" * (len(columns) > MOST_NAMED)
         warnings.warn(
             f"{table.name}: left out are {listed}; if one should be looked at, declare its kind in "
             "a schema (understudy.schema)",

@@ -88,7 +88,7 @@ def correlation(
     shown, capped = _matrices(comparison, pairs, pictures)
     notes = [
         "" if fresh else NO_HOLDOUT,
-        pairs.told(),
+        pairs.note(),
         f"{times} redraws of {resamples}, for the size of the table." if times < resamples else "",
         capped,
     ]
@@ -211,7 +211,7 @@ class _Pairs:
             return SCALES[self.scale]
         return CRAMER if i >= self.numbers else RATIO
 
-    def told(self) -> str:
+    def note(self) -> str:
         """Say which coefficients were used, and for how many pairs."""
         kinds = [self.coefficient(i, j) for i, j in self.pairs]
         used = [k for k in (*SCALES.values(), CRAMER, RATIO) if k in kinds]

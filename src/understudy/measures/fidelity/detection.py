@@ -18,7 +18,7 @@ from understudy.judging.findings import Card, Finding, Part, around, described
 from understudy.measures.boosting import auc, boosted, one_by_one
 from understudy.options import AtLeast
 
-FEWEST = 20
+FEWEST_ROWS = 20
 MANY_TWINS = 10
 SHUFFLED_ROWS = 2000
 TWICE = 2.0
@@ -27,7 +27,7 @@ LEAVES = 64
 MOST_COLUMNS = 6
 TELLING = 0.005
 ERRORS = 3.0
-NAMED = 3
+MOST_NAMED = 3
 AT_ONCE = 16
 Names = tuple[str, ...]
 
@@ -107,9 +107,9 @@ def detection(
     """Area under the ROC curve of telling synthetic from holdout rows."""
     heights = {t: comparison.height(t) for t in comparison.tables}
     size = min(heights["synthetic"], heights["holdout"], rows)
-    if size < FEWEST:
+    if size < FEWEST_ROWS:
         return CARD.not_applicable(
-            f"The game needs {FEWEST} rows of each side, and there are {size}."
+            f"The game needs {FEWEST_ROWS} rows of each side, and there are {size}."
         )
     game = play(comparison, "synthetic", size, folds=folds, iterations=iterations, shuffle=True)
     notes = [
@@ -118,8 +118,8 @@ def detection(
         if table != "train" and height > size
     ]
     real, known = None, min(size, heights["train"])
-    if known < FEWEST:
-        notes.append(f"The reference is 0.5 by theory: training has fewer than {FEWEST} rows.")
+    if known < FEWEST_ROWS:
+        notes.append(f"The reference is 0.5 by theory: training has fewer than {FEWEST_ROWS} rows.")
     else:
         real = play(comparison, "train", known, folds=folds, iterations=iterations)
     reference = 0.5 if real is None else real.value
@@ -403,12 +403,12 @@ def in_words(lost: Mapping[str, float], together: Sequence[Interplay]) -> str:
      sex (0.02).'
     """
     order = sorted(lost, key=lambda name: (-lost[name], name))
-    telling = [name for name in order if lost[name] >= TELLING][:NAMED]
+    telling = [name for name in order if lost[name] >= TELLING][:MOST_NAMED]
     if not telling:
         return "No single column gives them away: what tells is spread over many."
     named = [f"{name} ({lost[name]:.2g})" for name in telling]
     named[0] = f"{telling[0]} ({lost[telling[0]]:.2g} of the area)"
-    pairs = [one for one in together if one.tells][:NAMED]
+    pairs = [one for one in together if one.tells][:MOST_NAMED]
     said = f"Mostly told apart by {_listed(named)}"
     if pairs:
         both = [f"{one.names[0]} and {one.names[1]} ({one.value:.2g})" for one in pairs]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Codes = NDArray[np.unsignedinteger]
 MOST_PARTS = 1000
-KINDS = ("total_variation", "hellinger", "jensen_shannon", "largest_difference", "euclidean")
+METRICS = ("total_variation", "hellinger", "jensen_shannon", "largest_difference", "euclidean")
 
 
 def _card(name: str, way: str, cells: str) -> Card:
@@ -59,7 +59,7 @@ def univariate(
     comparison: Comparison,
     *,
     c: int = 100,
-    distance: Annotated[str, OneOf(*KINDS)] = "total_variation",
+    distance: Annotated[str, OneOf(*METRICS)] = "total_variation",
     resamples: Annotated[int, AtLeast(2)] = 200,
     permutations: int = 200,
     subsets: int = 20_000,
@@ -74,7 +74,7 @@ def bivariate(
     comparison: Comparison,
     *,
     c: int = 10,
-    distance: Annotated[str, OneOf(*KINDS)] = "total_variation",
+    distance: Annotated[str, OneOf(*METRICS)] = "total_variation",
     resamples: Annotated[int, AtLeast(2)] = 200,
     permutations: int = 200,
     subsets: int = 20_000,
@@ -95,7 +95,7 @@ def trivariate(
     comparison: Comparison,
     *,
     c: int = 5,
-    distance: Annotated[str, OneOf(*KINDS)] = "total_variation",
+    distance: Annotated[str, OneOf(*METRICS)] = "total_variation",
     resamples: Annotated[int, AtLeast(2)] = 200,
     permutations: int = 200,
     subsets: int = 20_000,

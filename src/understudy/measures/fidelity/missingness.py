@@ -18,7 +18,7 @@ from understudy.options import AtLeast
 
 Counts = NDArray[np.float64]
 WAYS = ("one column at a time", "two columns together", "three columns together")
-SHOWN = 20
+MOST_PATTERNS_SHOWN = 20
 
 CARD = Card(
     name="fidelity.missingness",
@@ -208,7 +208,7 @@ def _shown(names: Sequence[str], found: dict[Which, Patterns]) -> TableOfNumbers
         for table, own in found.items()
     }
     often = {pattern: times for pattern, times in counts["train"].items() if times >= K}
-    first = sorted(often, key=lambda pattern: (-often[pattern], pattern))[:SHOWN]
+    first = sorted(often, key=lambda pattern: (-often[pattern], pattern))[:MOST_PATTERNS_SHOWN]
     rows = []
     for pattern in first:
         told = " + ".join(name for name, gone in zip(names, pattern, strict=True) if gone)

@@ -64,10 +64,10 @@ def moments(comparison: Comparison, *, resamples: Annotated[int, AtLeast(2)] = 1
     )
     parts, hidden = [], []
     for name in usable:
-        train = shown(comparison.train, name)
+        train = rounded_moments(comparison.train, name)
         synthetic = _moments(comparison, "synthetic", name)
         more = {"deviation": synthetic[1], "train_mean": train[0], "train_deviation": train[1]}
-        fresh_mean = shown(comparison.holdout, name)[0] if comparison.holdout else None
+        fresh_mean = rounded_moments(comparison.holdout, name)[0] if comparison.holdout else None
         parts.append(Part(name, synthetic[0], fresh_mean, more))
         hidden += [name] if train[0] is None else []
     notes = ["" if comparison.has_holdout else NO_HOLDOUT]
@@ -101,7 +101,7 @@ def _moments(comparison: Comparison, table: Which, name: str) -> tuple[float, ..
     return () if found is None else (found.mean, found.deviation)
 
 
-def shown(source: Source, name: str) -> tuple[float | None, float | None]:
+def rounded_moments(source: Source, name: str) -> tuple[float | None, float | None]:
     """Give the mean and the deviation of a real column as they may be shown, or none."""
     numbers = source.numbers(name)
     numbers = numbers[~np.isnan(numbers)]

@@ -10,7 +10,7 @@ from understudy.judging.comparison import Comparison
 
 K = register.K
 DECIMALS = 6
-MOST = 0.5
+LARGEST_SHARE = 0.5
 TINY = 1e-9
 
 
@@ -76,7 +76,7 @@ def few_dominate(contributions: NDArray[np.float64]) -> bool:
     if len(contributions) < K:
         return True
     total, rest = contributions.sum(), np.partition(contributions, 1 - K)[: 1 - K].sum()
-    return bool(total > 0 and rest <= (1 - MOST + TINY) * total)
+    return bool(total > 0 and rest <= (1 - LARGEST_SHARE + TINY) * total)
 
 
 def two_digits(distance: float) -> float:

@@ -45,7 +45,7 @@ BLOCK = 65_536
 CELLS = 20_000_000
 SPARE = 11
 ALIKE = 1 + 1e-6
-FEWEST = 20
+FEWEST_PERSONS = 20
 BY_DISTANCE = "the most unique {share} by distance"
 BY_CLASS = "the most unique {share} by class"
 SUREST = "the surest {share}"
@@ -148,7 +148,7 @@ def _unusual(
     times = np.bincount(which)
     far = mixed_neighbors(every, every, is_category, 1, exclude_self=True)[0][:, 0]
     apart = np.where(times > 1, 0.0, np.where(np.isfinite(far), far, 0.0))[which]
-    size = max(math.ceil(share * len(persons)), FEWEST)
+    size = max(math.ceil(share * len(persons)), FEWEST_PERSONS)
     word = {"share": f"{share:.3g}" if share < 1e-4 else f"{100 * share:.4g} %"}
     return {
         BY_DISTANCE.format(**word): _first(size, -apart),

@@ -4,7 +4,7 @@
 - ``ValueCodes``: codes of values and of combinations of values, for exact matching.
 - ``mixed_points``: numbers by rank and levels by code, for the mixed distance.
 - ``label_points``: numbers, and levels by their place, for the straight line.
-- ``Known``: keys as points for the straight line, what is no number being a category beside.
+- ``KeyPoints``: keys as points for the straight line, what is no number being a category beside.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -288,7 +288,7 @@ def label_points(comparison: Comparison) -> dict[Which, Floats]:
 
 
 @dataclass(frozen=True)
-class Known:
+class KeyPoints:
     """Keys of persons and of a table as points, and which of their columns are categories.
 
     ``key`` names the key of each column: a key has one or two.
@@ -299,15 +299,15 @@ class Known:
     is_category: Flags
     key: tuple[str, ...]
 
-    def from_training(self, train: int) -> "Known":
+    def from_training(self, train: int) -> "KeyPoints":
         """Let training persons be looked for in the training table itself."""
         own = self.persons[:train]
-        return Known(own, own, self.is_category, self.key)
+        return KeyPoints(own, own, self.is_category, self.key)
 
-    def only(self, keys: Collection[str]) -> "Known":
+    def only(self, keys: Collection[str]) -> "KeyPoints":
         """Keep the columns of some keys."""
         kept = [place for place, name in enumerate(self.key) if name in keys]
-        return Known(
+        return KeyPoints(
             self.persons[:, kept],
             self.table[:, kept],
             self.is_category[kept],
@@ -315,7 +315,7 @@ class Known:
         )
 
 
-def known_points(comparison: Comparison) -> Known:
+def known_points(comparison: Comparison) -> KeyPoints:
     """Give the keys as points for the straight line.
 
     Numbers, and categories whose levels are numbers, are scaled to mean 0 and deviation 1 over
@@ -342,7 +342,7 @@ def known_points(comparison: Comparison) -> Known:
             is_category.append(True)
         keys += [name] * (len(columns) - len(keys))
     made = np.column_stack(columns)
-    return Known(made[:real], made[real:], np.array(is_category, bool), tuple(keys))
+    return KeyPoints(made[:real], made[real:], np.array(is_category, bool), tuple(keys))
 
 
 def _on_a_line(codec: Codec, name: str) -> bool:

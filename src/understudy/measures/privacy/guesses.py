@@ -211,7 +211,9 @@ def judge_guesses(
             numbers["persons"] = float((~np.isnan(look.scores[:train])).sum())
         beside.append(numbers)
     values = np.column_stack([look.scores for look in looks])
-    scores, few = Scores([look.name for look in looks], values, train, beside, leak=-1).told()
+    scores, few = Scores(
+        [look.name for look in looks], values, train, beside, leak=-1
+    ).large_enough()
     if scores is None:
         return None
     judged = judge(comparison, scores, bounds=(0.0, largest), **swaps)

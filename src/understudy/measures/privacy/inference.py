@@ -88,7 +88,7 @@ def attribute_inference(
         np.stack([game.play(*look, "synthetic") for look in tried.values()], axis=1),
         comparison.height("train"),
         [{"naive": column.naive} for column, _ in tried.values()],
-    ).told()
+    ).large_enough()
     if scores is None:
         return CARD.not_applicable(FEW_PERSONS)
     if few:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from understudy.data.schema import near
-from understudy.errors import OptionError
+from understudy.errors import OptionError, near
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, described
 from understudy.judging.judge import Scores, judge, share_interval
@@ -92,7 +91,7 @@ def linkability(
         values,
         comparison.height("train"),
         [{"naive": game.false} for game in games],
-    ).told()
+    ).large_enough()
     if scores is None:
         return CARD.not_applicable(FEW_PERSONS)
     judged = judge(

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from understudy.data.schema import near
 from understudy.data.source import Source
 from understudy.data.tables import Condition
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part, described, wilson
 from understudy.judging.judge import Judgement

@@ -19,7 +19,7 @@ from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, described
 from understudy.judging.register import FEW_PERSONS
 from understudy.measures.pictures import few_dominate
-from understudy.measures.privacy.coding import Floats, Ints, Known, distinct, known_points
+from understudy.measures.privacy.coding import Floats, Ints, KeyPoints, distinct, known_points
 from understudy.measures.privacy.guesses import (
     Amounts,
     GuessLook,
@@ -111,7 +111,7 @@ def radius_attribution(
     columns, notes = found
     points, train = known_points(comparison), comparison.height("train")
 
-    def guesses(known: Known, columns: Sequence[SensitiveColumn]) -> list[Guess]:
+    def guesses(known: KeyPoints, columns: Sequence[SensitiveColumn]) -> list[Guess]:
         if isinstance(attacker, str) and attacker == "radius":
             return radius_guess(known, columns, reach, weights == "inverse")
         rng = comparison.stream(CARD.name, "attacker", ", ".join(dict.fromkeys(known.key)))
@@ -167,7 +167,7 @@ class Guess:
 
 
 def radius_guess(
-    known: Known,
+    known: KeyPoints,
     sensitive: Sequence[SensitiveColumn],
     radius: float = math.inf,
     inverse: bool = True,
@@ -207,7 +207,7 @@ def _vote(votes: Floats, whose: Ints, column: SensitiveColumn) -> Guess:
 
 
 def model_guess(
-    attacker: Any, known: Known, column: SensitiveColumn, rng: np.random.Generator
+    attacker: Any, known: KeyPoints, column: SensitiveColumn, rng: np.random.Generator
 ) -> Guess:
     """Fit an attacker to the table that it sees, and let it guess about each person.
 

@@ -39,8 +39,8 @@ from understudy.measures.utility.training import (
 )
 
 FEWEST_ROUNDS = 20
-SMALLEST = 1e-6
-NAMED = 5
+SMALLEST_CHANCE = 1e-6
+FEWEST = 5
 OTHERS = "(all others)"
 SHUFFLED_ROWS = 2_000
 FEWEST_COLUMNS = 3
@@ -142,7 +142,7 @@ def classification(
     for table in ("train", "holdout"):
         if len(seen[table]) < 2:
             how_many = "one class only" if seen[table] else "no class at all"
-            enough = f" that {NAMED} rows or more have" if table == "holdout" else ""
+            enough = f" that {FEWEST} rows or more have" if table == "holdout" else ""
             return CARD.not_applicable(
                 f"The target '{target}' has {how_many}{enough} in {word(table)}: nothing to "
                 "predict."
@@ -274,7 +274,7 @@ def score(chances: Floats, truth: Labels) -> Score:
     tested = np.unique(truth)
     looked = tested[-1:] if len(tested) == chances.shape[1] == 2 else tested
     found = {int(c): auc(chances[:, c], truth == c) for c in looked}
-    own = np.clip(chances[np.arange(len(truth)), truth], SMALLEST, 1.0)
+    own = np.clip(chances[np.arange(len(truth)), truth], SMALLEST_CHANCE, 1.0)
     says = chances.argmax(axis=1)
     return Score(
         float(np.mean([value for value, _ in found.values()])),
@@ -308,7 +308,7 @@ def lump(made: Matrix[Which], most: int) -> tuple[Matrix[Which], list[str]]:
     labels = made.targets["train"]
     counts = np.bincount(labels[labels >= 0], minlength=len(made.classes))
     kept = np.sort(np.argsort(-counts, kind="stable")[:most])
-    kept = kept[counts[kept] >= NAMED]
+    kept = kept[counts[kept] >= FEWEST]
     if len(kept) == len(made.classes):
         return made, []
     number = np.full(len(made.classes) + 1, len(kept))
@@ -320,7 +320,7 @@ def lump(made: Matrix[Which], most: int) -> tuple[Matrix[Which], list[str]]:
     targets = {table: number[labels] for table, labels in made.targets.items()}
     return dataclasses.replace(made, targets=targets, classes=names), [
         f"{len(kept)} of {len(made.classes)} classes are told apart, the others are one: those "
-        f"beyond the {most} most frequent of training (option classes) or with fewer than {NAMED} "
+        f"beyond the {most} most frequent of training (option classes) or with fewer than {FEWEST} "
         "rows there."
     ]
 
@@ -328,7 +328,7 @@ def lump(made: Matrix[Which], most: int) -> tuple[Matrix[Which], list[str]]:
 def testable(labels: Labels) -> NDArray[np.intp]:
     """Give the rows that are tested: those of classes that few rows have would be given away."""
     counts = np.bincount(labels[labels >= 0], minlength=1)
-    return np.flatnonzero((labels >= 0) & (counts[labels] >= NAMED))
+    return np.flatnonzero((labels >= 0) & (counts[labels] >= FEWEST))
 
 
 def absent(classes: tuple[str, ...], seen: Mapping[Which, set[int]]) -> list[str]:
@@ -346,7 +346,7 @@ def absent(classes: tuple[str, ...], seen: Mapping[Which, set[int]]) -> list[str
     if untested:
         have = "have it" if len(untested) == 1 else "have each"
         notes.append(
-            f"Fewer than {NAMED} rows of the holdout {have}, so not tested: {_some(untested)}."
+            f"Fewer than {FEWEST} rows of the holdout {have}, so not tested: {_some(untested)}."
         )
     return notes
 

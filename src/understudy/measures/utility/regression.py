@@ -14,7 +14,7 @@ from understudy.measures.boosting import one_by_one
 from understudy.measures.pictures import few_dominate
 from understudy.measures.utility.splits import corrected_half, refits
 from understudy.measures.utility.training import (
-    FEW,
+    FEWEST_COUNTED,
     GROUPS,
     TEACHERS,
     Learner,
@@ -203,7 +203,7 @@ def _predict(
         )
     zeros = int((numbers["holdout"] == 0).sum())
     if zeros:
-        some = f"{zeros:,}" if zeros >= FEW else f"fewer than {FEW}"
+        some = f"{zeros:,}" if zeros >= FEWEST_COUNTED else f"fewer than {FEWEST_COUNTED}"
         sizes.append(f"MAPE leaves out {some} rows of the holdout whose target is 0.")
     alone = np.ptp(numbers["synthetic"]) == 0
     tests = made.tables["holdout"][known["holdout"]]

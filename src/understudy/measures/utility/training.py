@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.matrix import HUGE, Floats, Labels, Marks, one_hot
-from understudy.data.schema import near
-from understudy.errors import OptionError
+from understudy.errors import OptionError, near
 from understudy.judging.comparison import Comparison, Which
 from understudy.measures.boosting import boosted
 
 Rows = NDArray[np.intp]
 GROUPS = 5
-FEWEST = 20
-FEW = 5
+FEWEST_ROWS = 20
+FEWEST_COUNTED = 5
 TEACHERS: tuple[Which, Which] = ("synthetic", "train")
 
 
@@ -64,11 +63,11 @@ def teachers(comparison: Comparison, name: str, known: Mapping[Which, Rows], siz
 
 def too_few(known: Mapping[Which, Rows], size: int) -> str:
     """Say that there are too few rows to train or to test; nothing where there are enough."""
-    if size >= FEWEST and len(known["holdout"]) >= FEWEST:
+    if size >= FEWEST_ROWS and len(known["holdout"]) >= FEWEST_ROWS:
         return ""
     return (
-        f"{FEWEST} rows with a target are needed to train and to test; there are {_some(size)} "
-        f"and {_some(len(known['holdout']))}."
+        f"{FEWEST_ROWS} rows with a target are needed to train and to test; there are "
+        f"{_some(size)} and {_some(len(known['holdout']))}."
     )
 
 
@@ -98,7 +97,7 @@ def said_of_sizes(
 
 def _some(count: int) -> str:
     """Say a number of real rows."""
-    return f"{count:,}" if count >= FEW else f"fewer than {FEW}"
+    return f"{count:,}" if count >= FEWEST_COUNTED else f"fewer than {FEWEST_COUNTED}"
 
 
 def word(table: str) -> str:
@@ -134,9 +133,10 @@ def learners(models: str | Sequence[str]) -> list[Learner]:
     names = list(dict.fromkeys(str(name).strip() for name in listed))
     if not names or "" in names:
         raise OptionError(
-            f"models = {models!r}", hint=f"name some of {', '.join(OWN)}, or scikit-learn's"
+            f"models = {models!r}",
+            hint=f"name some of {', '.join(LEARNERS)}, or scikit-learn's",
         )
-    return [OWN[name] if name in OWN else _by_name(name) for name in names]
+    return [LEARNERS[name] if name in LEARNERS else _by_name(name) for name in names]
 
 
 def headline(chosen: Sequence[Learner]) -> int:
@@ -190,7 +190,7 @@ def _perceptron() -> Any:
     return MLPRegressor(solver="lbfgs", random_state=0)
 
 
-OWN = {
+LEARNERS = {
     "linear": Learner("linear", "linear regression", _linear, slow=False),
     "svr": Learner("svr", "support vector regression", _support_vector, scaled=True),
     "mlp": Learner("mlp", "multilayer perceptron", _perceptron, scaled=True),
@@ -206,7 +206,8 @@ def _by_name(name: str) -> Learner:
     short = name.rpartition(".")[2]
     if short not in known:
         raise OptionError(
-            f"models: there is no regressor '{name}'", hint=near(short, [*OWN, *sorted(known)])
+            f"models: there is no regressor '{name}'",
+            hint=near(short, [*LEARNERS, *sorted(known)]),
         )
     try:
         made = known[short]()

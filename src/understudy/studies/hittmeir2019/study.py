@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from understudy.jobs.progress import Progress, silent
 from understudy.jobs.workers import one_thread
-from understudy.measures.privacy.coding import Known
+from understudy.measures.privacy.coding import KeyPoints
 from understudy.measures.privacy.guesses import SensitiveColumn
 from understudy.measures.privacy.radius import radius_guess
 from understudy.studies import published as shared
@@ -275,7 +275,7 @@ def _attack(scenario: Scenario, frame: pl.DataFrame) -> list[Row]:
     for keys in sets:
         points = np.column_stack([coded[name] for name in keys])
         parts = _standard(points[persons]), _standard(points[seen])
-        known = Known(parts[0], parts[1], np.zeros(len(keys), bool), keys)
+        known = KeyPoints(parts[0], parts[1], np.zeros(len(keys), bool), keys)
         found.append(_scores(target[persons], radius_guess(known, [secret])[0].guess))
     dummy = _scores(target[persons], np.full(len(target[persons]), target[seen].mean()))
     made = {"dataset": scenario.dataset, "row": "Original"}

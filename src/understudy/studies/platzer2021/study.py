@@ -15,8 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.data.datasets import FOLDER, cache_folder
-from understudy.data.schema import near
-from understudy.errors import DataError
+from understudy.errors import DataError, near
 from understudy.jobs.fingerprint import file_digest
 from understudy.jobs.progress import Progress, silent
 from understudy.kernels.marginals import Layout, count_tables, table_distances

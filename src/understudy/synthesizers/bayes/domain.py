@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from understudy.data.schema import Column, Schema, Values, near, read_values
+from understudy.data.schema import Column, Schema, Values, read_values
 from understudy.data.tables import Table
 from understudy.data.tables.table import CASTS
-from understudy.errors import OptionError, SchemaError
+from understudy.errors import OptionError, SchemaError, near
 from understudy.synthesizers.budget import Budget
 
 BOUNDS = "bounds"

@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.schema import Schema, near, read_values
+from understudy.data.schema import Schema, read_values
 from understudy.data.source import source_of
 from understudy.data.tables import Table
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 from understudy.jobs.progress import Progress
 from understudy.jobs.workers import one_thread
 from understudy.options import AtLeast
@@ -25,7 +25,7 @@ from understudy.synthesizers.base import MethodCard, check_options
 from understudy.synthesizers.columns import COLUMN_METHODS, KEEP
 from understudy.synthesizers.columns.models import ColumnModel, FixedValue
 from understudy.synthesizers.columns.plan import Plan, Wishes
-from understudy.synthesizers.columns.samplers import ColumnOptions, Given, Training
+from understudy.synthesizers.columns.samplers import ColumnOptions, PredictorRows, Training
 from understudy.synthesizers.columns.variables import Variable
 from understudy.synthesizers.model_file import State
 
@@ -101,10 +101,10 @@ class Frame:
         model = ColumnModel(variable, predictors, fixed)
         return model.fitted(how, (codes, numbers), rows, free, training)
 
-    def _given(self, matrix: Any, places: tuple[int, ...]) -> Given:
+    def _given(self, matrix: Any, places: tuple[int, ...]) -> PredictorRows:
         variables = [self.models_[place].variable for place in places]
         first = places == tuple(range(len(places)))
-        return Given(
+        return PredictorRows(
             matrix[:, : len(places)] if first else matrix[:, list(places)],
             np.array([v.levels for v in variables], np.int64),
             np.array([not v.column.is_numeric for v in variables], bool),
@@ -147,7 +147,11 @@ class Frame:
         return pl.DataFrame(made).select(n for n in self.schema_.modelled if n in made)
 
     def _draw_column(
-        self, model: ColumnModel, given: Given, made: dict[str, pl.Series], rng: np.random.Generator
+        self,
+        model: ColumnModel,
+        given: PredictorRows,
+        made: dict[str, pl.Series],
+        rng: np.random.Generator,
     ) -> Any:
         """Draw a column; where a rule holds, its value is fixed, by the first rule of several."""
         if not model.fixed:

@@ -18,8 +18,8 @@ from understudy.synthesizers.columns.plan import ColumnRule
 from understudy.synthesizers.columns.samplers import (
     ColumnOptions,
     Floats,
-    Given,
     Marginal,
+    PredictorRows,
     Sampler,
     Scope,
     Training,
@@ -126,7 +126,7 @@ class ColumnModel:
         )
 
     def draw(
-        self, given: Given, rng: np.random.Generator, options: ColumnOptions
+        self, given: PredictorRows, rng: np.random.Generator, options: ColumnOptions
     ) -> tuple[Codes, Floats | None]:
         """Draw codes and numbers."""
         codes = np.full(len(given), NUMBER, np.int64)
@@ -175,7 +175,9 @@ class ColumnModel:
         known = all(sampler.knows_shares for sampler in self.samplers.values())
         return known and not self.is_kept and not (options.smooth and self.number is not None)
 
-    def chances(self, rows: Table, values: tuple[Codes, Floats | None], given: Given) -> Floats:
+    def chances(
+        self, rows: Table, values: tuple[Codes, Floats | None], given: PredictorRows
+    ) -> Floats:
         """Give the chance of each row's value; where a rule holds the value is certain."""
         codes, numbers = values
         free, fixed_codes, fixed_numbers = self.fixed_values(rows)

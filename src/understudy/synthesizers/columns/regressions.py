@@ -19,7 +19,7 @@ from understudy.synthesizers.columns.samplers import (
     NO_NUMBER,
     CodeSampler,
     Floats,
-    Given,
+    PredictorRows,
     ResidualSampler,
     Sampler,
     Scope,
@@ -45,7 +45,7 @@ Single = NDArray[np.float32]
 Layers = list[Single]
 
 
-def fit_design(given: Given) -> Floats:
+def fit_design(given: PredictorRows) -> Floats:
     """Learn how predictors become columns of a regression.
 
     A category becomes one mark of 0 or 1 for each level, the ``MOST_MARKS`` most frequent ones if
@@ -67,7 +67,7 @@ def fit_design(given: Given) -> Floats:
     return np.array(made).reshape(-1, 4)
 
 
-def apply_design(design: Floats, given: Given) -> Floats:
+def apply_design(design: Floats, given: PredictorRows) -> Floats:
     """Give the columns of a regression, the first one all 1."""
     made = np.ones((len(given), 1 + len(design)))
     for place, (source, value, middle, width) in enumerate(design, start=1):
@@ -108,7 +108,7 @@ class Linear(Regression):
         shape = (len(made["design"]) + 1, *several)
         return {**made, "weights": state.array("weights", float, shape)}
 
-    def outputs(self, given: Given) -> Floats:
+    def outputs(self, given: PredictorRows) -> Floats:
         """Give the linear predictor."""
         return apply_design(self.design, given) @ self.weights
 
@@ -124,7 +124,7 @@ class Normal(Linear):
         spread = state.array("spread", float, (), 0)
         return {**super()._saved(state, scope, outputs), "spread": spread}
 
-    def draw(self, given: Given, rng: np.random.Generator) -> Floats:
+    def draw(self, given: PredictorRows, rng: np.random.Generator) -> Floats:
         """Draw the predicted mean plus noise."""
         return self.outputs(given) + self.spread * rng.normal(size=len(given))
 
@@ -174,7 +174,7 @@ class Matched(Linear):
         own = {"means": means, "donors": donors, "nearest": nearest}
         return {**super()._saved(state, scope, outputs), **own}
 
-    def draw(self, given: Given, rng: np.random.Generator) -> Floats:
+    def draw(self, given: PredictorRows, rng: np.random.Generator) -> Floats:
         """Draw one of the nearest training rows by predicted mean, or one of all equal ones."""
         mean = self.outputs(given)
         many, rows = int(self.nearest), np.arange(len(mean))
@@ -261,7 +261,7 @@ class Network(Regression):
         last = state.array("last", np.float32, (second.shape[1] + 1, outputs))
         return {**made, "first": first, "second": second, "last": last}
 
-    def outputs(self, given: Given) -> Single:
+    def outputs(self, given: PredictorRows) -> Single:
         """Give what the last layer puts out."""
         return _forward(_inputs(self.design, given), [self.first, self.second, self.last])[-1]
 
@@ -287,7 +287,7 @@ class ScaledNetwork(Network):
 class NeuralNumbers(ResidualSampler, ScaledNetwork):
     """A network for numbers, and its residuals."""
 
-    def draw(self, given: Given, rng: np.random.Generator) -> Floats:
+    def draw(self, given: PredictorRows, rng: np.random.Generator) -> Floats:
         """Draw the prediction plus a residual, in the units of the column."""
         made: Floats = self.scale[0] + self.scale[1] * super().draw(given, rng)
         return made
@@ -314,7 +314,7 @@ def fit_neural_numbers(training: Training) -> NeuralNumbers:
     return NeuralNumbers(design, first, second, last, np.array([middle, width]), **residuals)
 
 
-def _inputs(design: Floats, given: Given) -> Single:
+def _inputs(design: Floats, given: PredictorRows) -> Single:
     return apply_design(design, given).astype(np.float32)
 
 

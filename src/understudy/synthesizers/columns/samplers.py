@@ -16,7 +16,7 @@ RESIDUAL_GROUPS = 20
 
 
 @dataclass(frozen=True)
-class Given:
+class PredictorRows:
     """The predictors of some rows.
 
     ``table`` holds categories as codes and numbers as they are; what is no number stands below
@@ -31,13 +31,13 @@ class Given:
     def __len__(self) -> int:
         return len(self.table)
 
-    def take(self, rows: NDArray[np.int64] | slice) -> "Given":
+    def take(self, rows: NDArray[np.int64] | slice) -> "PredictorRows":
         """Give some of the rows."""
-        return Given(self.table[rows], self.levels, self.nominal)
+        return PredictorRows(self.table[rows], self.levels, self.nominal)
 
-    def pick(self, columns: NDArray[np.int64]) -> "Given":
+    def pick(self, columns: NDArray[np.int64]) -> "PredictorRows":
         """Give some of the predictors."""
-        return Given(self.table[:, columns], self.levels[columns], self.nominal[columns])
+        return PredictorRows(self.table[:, columns], self.levels[columns], self.nominal[columns])
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class ColumnOptions:
 class Training:
     """What a sampler is fitted to: predictors, and a code (``classes``) or a number a row."""
 
-    given: Given
+    given: PredictorRows
     target: Floats
     options: ColumnOptions
     rng: np.random.Generator
@@ -101,15 +101,15 @@ class Sampler:
 
     knows_shares: ClassVar[bool] = False
 
-    def draw(self, given: Given, rng: np.random.Generator) -> Floats:
+    def draw(self, given: PredictorRows, rng: np.random.Generator) -> Floats:
         """Draw for each row."""
         raise NotImplementedError
 
-    def share(self, given: Given, drawn: Floats) -> Floats:
+    def share(self, given: PredictorRows, drawn: Floats) -> Floats:
         """Give the chance of what was drawn for each row."""
         raise NotImplementedError
 
-    def outputs(self, given: Given) -> Any:
+    def outputs(self, given: PredictorRows) -> Any:
         """Give what a regression predicts of each row: one number, or one for each code."""
         raise NotImplementedError
 
@@ -149,11 +149,11 @@ class Marginal(Sampler):
     def _saved(cls, state: State, scope: Scope, outputs: int) -> dict[str, Any]:
         return {"donors": scope.values(state, "donors")}
 
-    def draw(self, given: Given, rng: np.random.Generator) -> Floats:
+    def draw(self, given: PredictorRows, rng: np.random.Generator) -> Floats:
         """Draw what a random training row holds."""
         return self.donors[np.floor(rng.random(len(given)) * len(self.donors)).astype(np.int64)]
 
-    def share(self, given: Given, drawn: Floats) -> Floats:
+    def share(self, given: PredictorRows, drawn: Floats) -> Floats:
         """Give the share of the training rows that hold what was drawn."""
         groups = np.zeros(len(self.donors), np.int64)
         return shares(groups, self.donors, np.zeros(len(drawn), np.int64), drawn)
@@ -191,13 +191,16 @@ class CodeSampler(Sampler):
         codes = scope.values(state, "codes")
         return {**super()._saved(state, scope, len(codes)), "codes": codes}
 
-    def draw(self, given: Given, rng: np.random.Generator) -> Floats:
+    def draw(self, given: PredictorRows, rng: np.random.Generator) -> Floats:
         """Draw a code from the predicted shares."""
         return draw_codes(self.outputs, self.codes, given, rng)
 
 
 def draw_codes(
-    logits: Callable[[Given], Any], codes: Floats, given: Given, rng: np.random.Generator
+    logits: Callable[[PredictorRows], Any],
+    codes: Floats,
+    given: PredictorRows,
+    rng: np.random.Generator,
 ) -> Floats:
     """Draw from the multinomial of each row, block by block; ``logits`` gives its logarithm."""
     step = max(1, BLOCK // max(len(codes), given.table.shape[1], 1))
@@ -233,7 +236,7 @@ class ResidualSampler(Sampler):
             raise Damaged("there are more groups of residuals than residuals")
         return {**super()._saved(state, scope, outputs), "residuals": residuals, "begins": begins}
 
-    def draw(self, given: Given, rng: np.random.Generator) -> Floats:
+    def draw(self, given: PredictorRows, rng: np.random.Generator) -> Floats:
         """Draw the prediction plus a value between the residuals of two training rows."""
         predicted: Floats = self.outputs(given)[:, 0].astype(float)
         edges = _edges(len(self.residuals), len(self.begins) + 1)

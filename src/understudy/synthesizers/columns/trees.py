@@ -26,7 +26,7 @@ from understudy.errors import OptionError
 from understudy.synthesizers.columns.samplers import (
     CodeSampler,
     Floats,
-    Given,
+    PredictorRows,
     ResidualSampler,
     Sampler,
     Scope,
@@ -148,7 +148,7 @@ class Leaves(Stack):
             raise Damaged("a leaf holds no training row")
         return {**trees, "donors": donors, "rows": rows}
 
-    def draw(self, given: Given, rng: np.random.Generator) -> Floats:
+    def draw(self, given: PredictorRows, rng: np.random.Generator) -> Floats:
         """Draw for each row what a random training row of its leaf holds."""
         if len(self.nodes) == 1:
             return self._draw_from(0, given.table, rng)
@@ -167,7 +167,7 @@ class Leaves(Stack):
         made: Floats = donors[place]
         return made
 
-    def share(self, given: Given, drawn: Floats) -> Floats:
+    def share(self, given: PredictorRows, drawn: Floats) -> Floats:
         """Give the share of what was drawn in the leaf of each row, the mean over the trees."""
         made = np.zeros(len(given))
         for number in range(len(self.nodes)):
@@ -210,7 +210,7 @@ def fit_tree(training: Training) -> Leaves:
     return _leaves([tree], target, [tree.rows])
 
 
-def _unpruned(given: Given, target: Floats, size: int, classes: bool) -> "Tree":
+def _unpruned(given: PredictorRows, target: Floats, size: int, classes: bool) -> "Tree":
     """Grow a tree down to leaves of a size, of which nothing is cut off."""
     from understudy.kernels.trees import grow
 
@@ -315,7 +315,7 @@ class Sum(Stack):
         values = state.array("values", float, (len(trees["column"]), outputs))
         return {**trees, "values": values, "base": state.array("base", float, (outputs,))}
 
-    def outputs(self, given: Given) -> Floats:
+    def outputs(self, given: PredictorRows) -> Floats:
         """Add up the leaves of each row."""
         made = np.tile(self.base, (len(given), 1))
         for number in range(len(self.nodes)):

@@ -26,7 +26,7 @@ BLOCK = 2_000
 TRIED, TRIED_LAST = 10_000, 100_000
 LEAST_SHRINKAGE = 1e-3
 MOST_TRIED = 10_000_000
-FEWEST = 50
+FEWEST_ROWS = 50
 TINY = 1e-300
 
 
@@ -217,7 +217,7 @@ def calibrated(
             for place, number in enumerate(lines.of(column)):
                 here = np.flatnonzero(state == -1 - number)
                 line = lines.lines[number]
-                if (place or lines.follows(column)) and len(here) >= FEWEST:
+                if (place or lines.follows(column)) and len(here) >= FEWEST_ROWS:
                     made[number] = np.quantile(drawn[number][here], line.until)
                 part = np.searchsorted(made[number], drawn[number][here])
                 state[here] = line.targets[part]

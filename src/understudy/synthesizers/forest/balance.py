@@ -22,11 +22,11 @@ Floats = NDArray[np.float64]
 Tables = NDArray[np.int64]
 
 ALONE, PAIR, TRIPLE = 200, 20, 5
-MOST = {1: 1_000, 2: 400, 3: 200}
+MOST_CELLS = {1: 1_000, 2: 400, 3: 200}
 CANDIDATES = 1_000
 FIRST_LOOK = 5_000
 COLUMNS_IN_TRIPLES = 40
-SMALLEST = 100  # rows: a choice of fewer favours frequent values more than it evens out
+FEWEST_ROWS = 100  # a choice of fewer favours frequent values more than it evens out
 POOL = 3
 
 
@@ -112,7 +112,7 @@ def fit_balance(train: Codes, pool: Codes, sizes: Sequence[int], *, fidelity: fl
         _TableCounts.of(tables, maps, seen, made) for tables in _candidates(maps, seen, made)
     ]
     z = min(counts.largest_z(fidelity) for counts in counted)
-    kept = [counts.most_apart(MOST[ways]) for ways, counts in enumerate(counted, start=1)]
+    kept = [counts.most_apart(MOST_CELLS[ways]) for ways, counts in enumerate(counted, start=1)]
     return Balance(
         maps,
         np.vstack([counts.tables for counts in kept]),

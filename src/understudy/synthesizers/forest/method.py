@@ -20,7 +20,7 @@ from understudy.synthesizers.base import MethodCard, check_options
 from understudy.synthesizers.coded import CodedMethod
 from understudy.synthesizers.columns.frame import listed
 from understudy.synthesizers.columns.plan import Plan, Wishes
-from understudy.synthesizers.forest.balance import POOL, SMALLEST, Balance, fit_balance
+from understudy.synthesizers.forest.balance import FEWEST_ROWS, POOL, Balance, fit_balance
 from understudy.synthesizers.forest.chains import Chained, find_chain
 from understudy.synthesizers.forest.models import (
     Codes,
@@ -177,7 +177,7 @@ class Forest(CodedMethod):
 
     def _sampled(self, rows: int, rng: np.random.Generator) -> Codes:
         """Draw a pool of rows and choose from it; no row is chosen for its distance to training."""
-        if self.balance_ is None or rows < SMALLEST:
+        if self.balance_ is None or rows < FEWEST_ROWS:
             return super()._sampled(rows, rng)
         pool = super()._sampled(POOL * rows, rng)
         chosen: Codes = pool[rng.permutation(self.balance_.select(pool, rows))]

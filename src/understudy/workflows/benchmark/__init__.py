@@ -15,10 +15,10 @@ from typing import Annotated, Any
 import polars as pl
 
 from understudy._version import __version__
-from understudy.data.schema import dumps, few, near
+from understudy.data.schema import dumps, few
 from understudy.data.tables import Table, split, warn_left_out, write_text
 from understudy.documents import check_form, read_json, read_text
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 from understudy.jobs.fingerprint import fingerprint
 from understudy.jobs.locks import locked
 from understudy.jobs.progress import Progress, reporter, shows_progress, silent
@@ -397,7 +397,7 @@ def _cells(
         for place, cell in enumerate(cells):
             number = cell["split"]
             progress(f"{cell['method']}, split {number} of {splits}", place, len(cells))
-            kept = _kept(folder, cell)
+            kept = _finished_before(folder, cell)
             if kept is not None:
                 done[cell["key"]] = kept
                 continue
@@ -418,7 +418,7 @@ def _place(folder: Path, cell: Mapping[str, Any]) -> Path:
     return folder / f"{cell['method']}-{cell['split']:03d}.json"
 
 
-def _kept(folder: Path | None, cell: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _finished_before(folder: Path | None, cell: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Read a cell that an earlier run finished; one that failed or is spoilt is done again."""
     if folder is None or not _place(folder, cell).is_file():
         return None

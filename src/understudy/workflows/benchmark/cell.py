@@ -16,7 +16,7 @@ from understudy.synthesizers import SYNTHESIZERS, Synthesizer, abilities_of, syn
 from understudy.workflows.assess import assess
 
 WARM_UP = 500
-KEPT = ("status", "value", "interval", "reference", "flagged", "better", "unit", "note")
+FIELDS = ("status", "value", "interval", "reference", "flagged", "better", "unit", "note")
 T = TypeVar("T")
 
 
@@ -57,7 +57,7 @@ class CellJob:
         answer = {
             "status": "ok",
             "sizes": {"train": train.height, "synthetic": rows, "control": control.height},
-            "findings": {f["measure"]: {name: f[name] for name in KEPT} for f in findings},
+            "findings": {f["measure"]: {name: f[name] for name in FIELDS} for f in findings},
             "warnings": list(result.provenance["warnings"]),
             "fit": fit,
             "sample": sample,
@@ -119,15 +119,17 @@ def peak_memory() -> float:
         lines = Path("/proc/self/status").read_text().splitlines()
         return round(next(int(x.split()[1]) for x in lines if x.startswith("VmHWM")) / 1024, 1)
     except (OSError, StopIteration):
-        import resource
-
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
+        return _largest_mib()
 
 
 def peak_of_programs() -> float:
     """Give the largest memory that one of the programs held that were run and are done, in MiB."""
+    return _largest_mib(of_programs=True)
+
+
+def _largest_mib(*, of_programs: bool = False) -> float:
     import resource
 
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    whose = resource.RUSAGE_CHILDREN if of_programs else resource.RUSAGE_SELF
+    peak = resource.getrusage(whose).ru_maxrss
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)

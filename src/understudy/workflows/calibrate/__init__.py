@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from understudy.data.schema import Schema, dumps, near
+from understudy.data.schema import Schema, dumps
 from understudy.data.source import source_of
 from understudy.data.tables import Table, warn_left_out
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError, OptionError, near
 from understudy.jobs.fingerprint import fingerprint
 from understudy.jobs.journal import Journal, opened
 from understudy.jobs.progress import Progress, reporter, shows_progress, silent
@@ -32,16 +32,16 @@ from understudy.options import (
 from understudy.synthesizers import SYNTHESIZERS
 from understudy.synthesizers.generators import Ours
 from understudy.workflows.advise import AUTO, advise, as_names, resolve
-from understudy.workflows.calibrate.planting import KINDS, Bench, Ground
+from understudy.workflows.calibrate.planting import LEAK_KINDS, Bench, Ground
 from understudy.workflows.calibrate.schedule import Schedule, seen_entry, summary
 from understudy.workflows.calibrated import Calibration
 from understudy.workflows.provenance import versions
 
-__all__ = ["KINDS", "Calibration", "calibrate"]
+__all__ = ["LEAK_KINDS", "Calibration", "calibrate"]
 
 BUDGET = 480.0
 ROWS = 15_000
-FEW = 20
+FEW_RUNS = 20
 LONGEST, GRACE = 300.0, 60.0  # seconds for a run, and at the end of the budget
 PERMUTATIONS = 199
 MOST_SENSITIVE = 3
@@ -251,11 +251,11 @@ def _short(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
             f"no measure could look at this table; {name}: {told['note']}",
             hint="understudy measures says what each needs, such as keys",
         )
-    few = sum(told["false_alarms"]["runs"] < FEW for told in good)
+    few = sum(told["false_alarms"]["runs"] < FEW_RUNS for told in good)
     if not few:
         return []
     return [
-        f"{few} of {len(good)} measures have fewer than {FEW} runs without a leak: more time "
+        f"{few} of {len(good)} measures have fewer than {FEW_RUNS} runs without a leak: more time "
         "(--budget) or fewer measures would tell more."
     ]
 

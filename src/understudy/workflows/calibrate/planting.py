@@ -25,14 +25,14 @@ from understudy.workflows.measuring import run_measure
 Kind = Literal["copies", "noisy", "outliers", "unique"]
 Ints = NDArray[np.int64]
 
-KINDS: dict[Kind, str] = {
+LEAK_KINDS: dict[Kind, str] = {
     "copies": "exact copies of training rows",
     "noisy": "copies of training rows, every number moved by up to 1 %",
     "outliers": "exact copies of the training rows that stand most apart",
     "unique": "one unique training row, copied again and again",
 }
 NOISE = 0.01
-FEWEST = 100
+FEWEST_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class Ground:
     release: pl.DataFrame | None = None
 
     def __post_init__(self) -> None:
-        if self.rows < FEWEST:
+        if self.rows < FEWEST_ROWS:
             raise DataError(
                 f"{self.real.height} real rows are too few to calibrate on",
-                hint=f"{FEWEST * self.parts} are needed: they are cut in {self.parts} parts",
+                hint=f"{FEWEST_ROWS * self.parts} are needed: they are cut in {self.parts} parts",
             )
 
     @property

@@ -18,10 +18,10 @@ from understudy.jobs.workers import Outcome
 from understudy.judging.comparison import stream
 from understudy.judging.findings import LEVEL, plain
 from understudy.judging.rates import clopper_pearson
-from understudy.workflows.calibrate.planting import KINDS, Cell, Kind, Seen
+from understudy.workflows.calibrate.planting import LEAK_KINDS, Cell, Kind, Seen
 from understudy.workflows.calibrate.probit import POWER, Point, Power, fit_power, next_size
 
-SMALLEST, LARGEST, SIZES = 0.001, 0.1, 9
+SMALLEST_LEAK, LARGEST_LEAK, SIZES = 0.001, 0.1, 9
 CONTROLS = 8  # runs at the largest size come first: the positive control
 CLEAR = 3  # so many alarms there, and none missed, and smaller leaks are tried
 MOST_NULLS, MOST_RUNS = 400, 160
@@ -96,7 +96,9 @@ def grid(rows: int) -> list[int]:
     >>> grid(1000)
     [1, 2, 3, 6, 10, 18, 32, 56, 100]
     """
-    return sorted({max(1, round(s * rows)) for s in np.geomspace(SMALLEST, LARGEST, SIZES)})
+    return sorted(
+        {max(1, round(s * rows)) for s in np.geomspace(SMALLEST_LEAK, LARGEST_LEAK, SIZES)}
+    )
 
 
 class Schedule:
@@ -106,7 +108,7 @@ class Schedule:
         self.rows, self.seed = rows, seed
         self.counts = grid(rows)
         self.measures = set(measures)
-        self.lanes = {(m, k): Lane(m, k) for m in measures for k in (NULL, *KINDS)}
+        self.lanes = {(m, k): Lane(m, k) for m in measures for k in (NULL, *LEAK_KINDS)}
         self.failures: dict[str, list[str]] = {}
         self.retired: dict[str, tuple[str, str]] = {}
         self._asked: dict[tuple[str, int], int] = {}
@@ -176,7 +178,7 @@ class Schedule:
             raise ValueError(FOREIGN) from error
         if not (
             cell.key == entry["task"]
-            and cell.kind in KINDS
+            and cell.kind in LEAK_KINDS
             and cell.count in (0, *self.counts)
             and cell.seed >= 0
             and len(set(cell.measures)) == len(cell.measures)
@@ -261,12 +263,12 @@ def summary(schedule: Schedule) -> dict[str, dict[str, Any]]:
 
 
 def _figures(schedule: Schedule, name: str, alpha: float) -> dict[str, Any]:
-    lanes = {kind: schedule.lanes[name, kind] for kind in (NULL, *KINDS)}
+    lanes = {kind: schedule.lanes[name, kind] for kind in (NULL, *LEAK_KINDS)}
     runs, alarms = lanes[NULL].runs.get(0, (0, 0))
     kinds: dict[str, Any] = {}
     top = schedule.counts[-1]
     power: dict[str, Power | None] = {}
-    for kind in KINDS:
+    for kind in LEAK_KINDS:
         points = lanes[kind].points(schedule.rows)
         power[kind] = found = fit_power(points, alarms, runs)
         told: dict[str, Any] = {"probit": None, "smallest": None}
@@ -312,8 +314,8 @@ def _blindness(
     if copies.censored == "above":
         return {
             "blind": True,
-            "why": f"it missed its positive control: where {100 * LARGEST:.0f} % of released rows "
-            f"are exact copies of training rows, it notices fewer than {100 * POWER:.0f} %",
+            "why": f"it missed its positive control: where {100 * LARGEST_LEAK:.0f} % of released "
+            f"rows are exact copies of training rows, it notices fewer than {100 * POWER:.0f} %",
         }
     if runs and float(clopper_pearson(alarms, runs, 2 * alpha)[0]) > 1 - LEVEL:
         return {

@@ -96,13 +96,13 @@ def _ranked(verdict: Dominance, pairs: Pairs) -> Iterator[str]:
         by = verdict.dominated_by[name]
         if by:
             over = max(by, key=lambda other: (other in pareto, _beaten_on(pairs, other, name)))
-            yield f"'{over}' against '{name}': {_told(_both(pairs, over, name))}: prefer '{over}'."
+            yield f"'{over}' against '{name}': {_words(_both(pairs, over, name))}: prefer '{over}'."
     for (a, b), measures in pairs.items():
         if a in pareto and b in pareto:
             if any(difference.better for difference in measures.values()):
-                yield f"'{a}' or '{b}' is yours to weigh: {_told(measures)}."
+                yield f"'{a}' or '{b}' is yours to weigh: {_words(measures)}."
             else:
-                yield f"Nothing here separates '{a}' from '{b}': {_told(measures)}."
+                yield f"Nothing here separates '{a}' from '{b}': {_words(measures)}."
 
 
 def _both(pairs: Pairs, a: str, b: str) -> Mapping[str, Difference]:
@@ -129,7 +129,7 @@ def quoted(names: Sequence[str]) -> str:
     return listed([f"'{name}'" for name in names])
 
 
-def _told(measures: Mapping[str, Difference]) -> str:
+def _words(measures: Mapping[str, Difference]) -> str:
     return "; ".join(_tell(measures[name]) for name in DECIDING if name in measures)
 
 
@@ -162,14 +162,14 @@ def amount(difference: Difference, *, positive: bool = False) -> str:
     scale = 100 if difference.unit == "fraction" else 1
     unit = "points" if difference.unit == "fraction" else words.visible(difference.unit)
 
-    def shown(number: float) -> str:
+    def printed(number: float) -> str:
         scaled = sign * scale * number
         text = f"{scaled:.2f}" if scale == 100 else words.significant(scaled)
         return text.replace("-", "−")
 
     ends = difference.interval
-    between = "no interval" if ends is None else ", ".join(map(shown, ends[::sign]))
-    return f"{shown(difference.value)} {unit} [{between}]"
+    between = "no interval" if ends is None else ", ".join(map(printed, ends[::sign]))
+    return f"{printed(difference.value)} {unit} [{between}]"
 
 
 def _flags(verdict: Dominance, assessments: Mapping[str, Assessment]) -> Iterator[str]:

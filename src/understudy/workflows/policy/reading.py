@@ -17,13 +17,13 @@ TOP = ("version", "required", "maximum_epsilon", "rule")
 VERSION = 1
 SHARES = ("fraction", "AUC")
 HINT = "give a TOML file, such as understudy policy init writes"
-LARGEST = 1 << 22  # bytes
+MOST_BYTES = 1 << 22
 ODD = re.compile(r"=\s*[+-]?(?:nan|inf|\d{31,})\b")  # numbers that no rule may have
 
 
 def read(path: Path, measures: Mapping[str, Measure] | None = None) -> Policy:
     """Read a policy file."""
-    text = read_text(path, "policy", HINT, largest=LARGEST)
+    text = read_text(path, "policy", HINT, largest=MOST_BYTES)
     return loads(text, name=str(path), measures=measures)
 
 

@@ -23,7 +23,7 @@ from understudy.synthesizers.generators import method_identity
 from understudy.synthesizers.synthesizer import warn
 from understudy.workflows import policy as policies
 from understudy.workflows.assessment import Assessment
-from understudy.workflows.measuring import SMALLEST, subgroups
+from understudy.workflows.measuring import FEWEST_OF_LEVEL, subgroups
 from understudy.workflows.release import folders, record, stages
 from understudy.workflows.release.record import Record
 from understudy.workflows.release.stages import Work
@@ -31,7 +31,7 @@ from understudy.workflows.request import Request
 
 __all__ = ["Decision", "release"]
 
-FEWEST = 30  # rows on either side of the split
+FEWEST_ROWS = 30  # on either side of the split
 EXTENSIONS = {".txt": ".csv", ".xls": ".xlsx"}
 
 
@@ -252,10 +252,10 @@ def _check_sizes(learn: int, control: int) -> None:
         (learn, "{} to learn from: too few"),
         (control, "a control of {}: too few to judge by"),
     ):
-        if rows < FEWEST:
+        if rows < FEWEST_ROWS:
             some = words.format("1 row" if rows == 1 else f"{rows:,} rows")
             raise OptionError(
-                f"{some}, {FEWEST} at least",
+                f"{some}, {FEWEST_ROWS} at least",
                 hint="set --holdout-share nearer to 0.5, or give more rows or smaller groups",
             )
 
@@ -263,7 +263,7 @@ def _check_sizes(learn: int, control: int) -> None:
 def _check_levels(work: Work, train: pl.DataFrame, holdout: pl.DataFrame) -> None:
     """Refuse columns without levels that can be measured alone, as if training were the release."""
     rows, columns = work.plan["rows"], work.request.by
-    release = train.head(rows) if rows is not None and rows < SMALLEST else train
+    release = train.head(rows) if rows is not None and rows < FEWEST_OF_LEVEL else train
     if columns:
         comparison = compare_tables(train, release, holdout, schema=work.schema)
         for column in columns:

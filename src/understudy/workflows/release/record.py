@@ -29,7 +29,7 @@ from understudy.workflows.verify.receipt import bytes_of
 VERSION = 1
 KEY_BYTES = 32
 PLAN, FILES = "plan.json", "files.json"
-OWN = ("understudy_release", "keep", "key", "path", "steward")
+NOT_ASKED_FOR = ("understudy_release", "keep", "key", "path", "steward")
 KEEP = (
     "For the steward alone: with the seed, anybody could make the release again from a guessed "
     "table, and so confirm the guess."
@@ -90,7 +90,7 @@ def read_plan(folder: Path) -> dict[str, Any] | None:
 def others(plan: Mapping[str, Any], begun: Mapping[str, Any]) -> list[str]:
     """Name what a plan asks for otherwise than the one begun."""
     names: Iterable[str] = dict.fromkeys([*plan, *begun])
-    differing = [n for n in names if n not in OWN and plan.get(n) != begun.get(n)]
+    differing = [n for n in names if n not in NOT_ASKED_FOR and plan.get(n) != begun.get(n)]
     # a fingerprint of another version says nothing of the table
     return [n for n in differing if n != "real_table" or "versions" not in differing]
 

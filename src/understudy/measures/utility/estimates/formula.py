@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import NoReturn
 
-from understudy.data.schema import near
-from understudy.errors import OptionError
+from understudy.errors import OptionError, near
 
 FUNCTIONS = ("C", "log", "number")
 PLAIN = re.compile(r"[^\W\d][\w.]*")

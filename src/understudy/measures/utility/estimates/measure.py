@@ -45,9 +45,9 @@ from understudy.measures.utility.estimates.rules import RULES, Combined, choose
 from understudy.options import AtLeast, OneOf
 
 AUTO = "auto"
-FEWEST = 10
+ROWS_PER_COEFFICIENT = 10
 DIGITS = 3
-NAMED = 5
+MOST_NAMED = 5
 COLUMNS = (
     "model",
     "term",
@@ -281,8 +281,8 @@ def _left_out(model: Design) -> list[str]:
 
 
 def _some(names: Any) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def _finite(number: Any) -> float | None:
@@ -302,10 +302,10 @@ def contrast(
         return made
 
     train = fitted(model.train, "training")
-    if train.rows < FEWEST * int(train.known.sum()):
+    if train.rows < ROWS_PER_COEFFICIENT * int(train.known.sum()):
         raise Impossible(
             f"{train.rows:,} whole training rows are too few for {int(train.known.sum())} "
-            f"coefficients: {FEWEST} for each are needed."
+            f"coefficients: {ROWS_PER_COEFFICIENT} for each are needed."
         )
     kept = train.known & ~train.swayed
     if not kept.any():
@@ -323,7 +323,7 @@ def contrast(
     q[:, model.lost] = v[:, model.lost] = np.nan
     k = float(np.mean([f.rows for f in made]))
     combined = RULES[rule](q[:, kept], v[:, kept], k, float(train.rows), printed=printed)
-    real = shown(train, kept)
+    real = rounded_intervals(train, kept)
     error = np.sqrt(combined.variance)
     synthetic = Intervals.of(combined.estimate, error, combined.freedom)
     told = np.zeros(int(kept.sum()), bool)
@@ -333,7 +333,7 @@ def contrast(
         size = _size(train.rows, k * len(made), control.rows)
         if told.any():
             wider = _wider(combined, v[:, kept], k, train.rows) * math.sqrt(control.rows / k)
-            fresh = _disguised(real, shown(control, kept), combined, wider, size)
+            fresh = _disguised(real, rounded_intervals(control, kept), combined, wider, size)
         else:
             notes.append("No reference: the holdout tells no coefficient that may be shown.")
     few = ~train.known & np.array([_few(column) for column in model.train.design.T])
@@ -360,7 +360,7 @@ def _few(column: Floats) -> bool:
     return not column.any() or few_dominate(column**2) or few_dominate(apart**2)
 
 
-def shown(made: Fit, kept: NDArray[np.bool_]) -> Intervals:
+def rounded_intervals(made: Fit, kept: NDArray[np.bool_]) -> Intervals:
     """Give real intervals as they may be shown: rounded."""
     estimate, error = made.estimate[kept], made.error[kept]
     coarse = np.array([_step(e / math.sqrt(made.rows)) for e in error])

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.data.matrix import Floats, Marks
-from understudy.data.schema import near
-from understudy.errors import OptionError
-from understudy.judging.comparison import Comparison, Made
+from understudy.errors import OptionError, near
+from understudy.judging.comparison import Comparison, Synthesis
 from understudy.measures.utility.estimates.model import Impossible
 
 
@@ -121,7 +120,7 @@ class RuleChoice:
 
 def choose(comparison: Comparison, wanted: str) -> RuleChoice:
     """Choose the rule, unless one is asked for."""
-    m, made = len(comparison.synthetic), comparison.made
+    m, made = len(comparison.synthetic), comparison.synthesis
     if wanted != AUTO:
         if wanted not in RULES:
             raise OptionError(f"rule = {wanted!r}", hint=near(wanted, [AUTO, *RULES]))
@@ -147,7 +146,7 @@ def choose(comparison: Comparison, wanted: str) -> RuleChoice:
     return RuleChoice("simple", f"the method is {made.method}", _warning(made))
 
 
-def _warning(made: Made | None, *, asked: bool = False) -> str:
+def _warning(made: Synthesis | None, *, asked: bool = False) -> str:
     if made is None:
         return "" if asked else UNKNOWN
     doubtful = sorted(set(made.models or [made.method]) - HOLD)
