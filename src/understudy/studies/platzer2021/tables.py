@@ -248,14 +248,6 @@ def _most_frequent(name: str, texts: pl.Series, most: int) -> ColumnCodec:
 
 
 def every_level(name: str, tables: Sequence[Columns]) -> ColumnCodec:
-    """Number all levels of a column of texts from 1, in the order seen; 0 is missing.
-
-    Examples
-    --------
-    >>> made = every_level("c", [Columns(2, {}, {"c": pl.Series(["b", None])})])
-    >>> made.encode(Values(None, pl.Series(["b", None, "x"]))).tolist()
-    [1, 0, 2]
-    """
+    """Number all levels of a column of texts from 1, in the order seen; 0 is missing."""
     seen = pl.concat([table.texts[name] for table in tables]).drop_nulls()
-    levels = (None, *seen.unique(maintain_order=True))
-    return ColumnCodec(Column(name, "category"), labels=levels, first=0)
+    return ColumnCodec.listed(Column(name, "category"), seen.unique(maintain_order=True))

@@ -83,6 +83,9 @@ def _level_numbers(codec: ColumnCodec, texts: pl.Series) -> NDArray[np.int64]:
 def design(comparison: Comparison, formula: Formula, family: str, levels: int) -> Design:
     """Turn all tables into numbers, as the formula says.
 
+    A formula asks for products of columns, for logarithms and for levels against a base, of whole
+    rows only, in the order of training: ``data.matrix.Matrix`` has features of single columns.
+
     Parameters
     ----------
     family : {"auto", "linear", "logistic", "poisson"}
