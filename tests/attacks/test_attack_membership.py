@@ -11,7 +11,7 @@ import mechanisms
 import naughty
 import understudy as us
 from people import people
-from understudy.attacks.membership import Caught, caught, judge
+from understudy.attacks.membership import Caught, areas_by_world, caught, judge
 from understudy.attacks.records import made_up, modal
 from understudy.attacks.shadows import Queries, Runs, _note, discriminant, discriminant_score
 from understudy.data.tables import Table
@@ -101,6 +101,12 @@ def test_the_area_is_that_of_two_normal_distributions():
     assert tenth.runs < tenth.members
     low, high = tenth.interval(0.05)
     assert low < tenth.hits / tenth.members < high
+
+
+def test_scores_that_differ_by_rounding_only_are_ties():
+    scores = np.array([0.3, 0.3 + 1e-14, 0.9])
+    inside = np.array([[1, 0, np.nan], [0, 1, np.nan], [0, 1, 1], [1, 1, np.nan]])
+    assert areas_by_world(scores, inside).tolist() == [0.5, 0.5, 0.75, 0.5]
 
 
 def test_intervals_of_shared_runs_count_runs():

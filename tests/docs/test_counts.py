@@ -34,15 +34,20 @@ def test_names_and_importers_are_counted(tmp_path):
     (tmp_path / "understudy").mkdir()
     made = {
         "__init__": "",
-        "a": "class One:\n    def encode(self): ...\n\nclass Two: ...\n",
-        "b": "from understudy.a import One\nfrom understudy import c\n\nclass Two: ...\n",
-        "c": "import understudy.a\n",
+        "a": "class One:\n    def encode(self, values): ...\n\nclass Two: ...\n",
+        "b": "from understudy.a import One\nfrom understudy import c\n\nclass Two:\n"
+        "    def codes(self, texts): ...\n    def own_codes(self): ...\n",
+        "c": "import understudy.a\n\ndef numbered(x):\n    return x.rank('dense')\n\n"
+        "def told(x):\n    return x.replace_strict(A, B, return_dtype=pl.Int64)\n\n"
+        "def named(x):\n    return x.replace_strict(A, B, return_dtype=pl.String)\n",
     }
     for name, text in made.items():
         (tmp_path / "understudy" / f"{name}.py").write_text(text)
     source = COUNTS["Source"](tmp_path / "understudy")
     assert source.names_used_twice() == ["Two"]
-    assert source.codings() == ["understudy.a.One"]
+    assert source.codings() == [
+        f"understudy.{name}" for name in ("a.encode", "b.codes", "c.numbered", "c.told")
+    ]
     assert [module.name for module in source.with_one_importer()] == ["understudy.c"]
     assert source.at_the_root() == ["a", "b", "c"]
     with pytest.raises(FileNotFoundError):

@@ -8,7 +8,7 @@ import understudy as us
 from people import people
 from understudy.data.matrix import groups
 from understudy.judging.comparison import compare_tables
-from understudy.measures.boosting import auc
+from understudy.judging.rates import area
 from understudy.measures.fidelity.detection import (
     Interplay,
     Judge,
@@ -192,9 +192,9 @@ def test_one_fold_is_an_error():
 def test_area_by_hand():
     """The positives win 3 of 4 comparisons; a tie counts one half."""
     positive = np.array([False, False, True, True])
-    assert auc(np.array([1.0, 3.0, 2.0, 4.0]), positive)[0] == 0.75
-    assert auc(np.array([1.0, 2.0, 2.0, 4.0]), positive)[0] == 0.875
-    assert auc(np.zeros(4), positive)[0] == 0.5
+    assert area(np.array([1.0, 3.0, 2.0, 4.0]), positive) == 0.75
+    assert area(np.array([1.0, 2.0, 2.0, 4.0]), positive) == 0.875
+    assert area(np.zeros(4), positive) == 0.5
 
 
 def test_features():

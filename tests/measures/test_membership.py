@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import rankdata
 
 import understudy as us
 from people import people
@@ -36,9 +35,13 @@ def test_areas_agree_with_all_pairs():
     rng = np.random.default_rng(1)
     scores = rng.integers(0, 9, 60).astype(float)
     labels = rng.random((5, 60)) < 0.4
-    found = rates.areas(rankdata(scores)[:, None], labels)[:, 0]
+    found = rates.areas(scores[:, None], labels)[:, 0]
     slow = [slow_area(scores, label) for label in labels]
     np.testing.assert_allclose(found, slow)
+    np.testing.assert_allclose([rates.area_contributions(scores, row)[0] for row in labels], slow)
+    asked = rng.random(labels.shape) < 0.7
+    some = [slow_area(scores[a], label[a]) for a, label in zip(asked, labels, strict=True)]
+    np.testing.assert_allclose(rates.areas(scores[:, None], labels & asked, asked)[:, 0], some)
     weights = np.array([[2.0, 0.0], [0.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [0.5, 0.0]])
     features = np.column_stack([scores, rng.random(60)])
     won, pairs = linear_areas(features, weights, labels)

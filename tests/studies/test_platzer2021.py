@@ -21,8 +21,8 @@ from understudy.studies.platzer2021.study import (
     published_figures,
 )
 from understudy.studies.platzer2021.tables import (
-    LumpedNumbers,
-    LumpedTexts,
+    Columns,
+    Lumped,
     cut,
     is_numeric,
     pooled_breaks,
@@ -95,6 +95,10 @@ def array(values):
     return np.array([np.nan if v is None else v for v in values], float)
 
 
+def numbers(values):
+    return Columns(len(values), {"x": values}, {})
+
+
 @given(st.lists(some, min_size=1, max_size=130), st.lists(some, max_size=60), st.integers(1, 100))
 def test_bins_from_training_are_those_of_pandas(training, others, most):
     pd = pytest.importorskip("pandas")
@@ -121,25 +125,25 @@ def test_levels_kept_are_those_of_pandas(values):
     pd = pytest.importorskip("pandas")
     texts = pl.Series(values, dtype=pl.String)
     top = pd.Series(["nan" if v is None else v for v in values]).value_counts().head(3)
-    assert list(LumpedTexts.learn(texts, 3).code_of_level) == top.index.tolist()
+    kept = Lumped.learn(Columns(len(texts), {}, {"c": texts}), 3).codec["c"]
+    assert list(kept.levels) == top.index.tolist()
 
 
 def test_missing_competes_with_the_bins():
     training = np.array([1.0, 2.0, 3.0, 4.0, np.nan])
-    lumped = LumpedNumbers.learn(training, 4)
-    assert lumped.size == 5
-    assert lumped.codes(training).tolist() == [0, 1, 2, 3, 4]
-    fewer = LumpedNumbers.learn(training, 2)
-    assert fewer.codes(np.array([1.0, 3.5, np.nan, 9.0, -1.0])).tolist() == [0, 1, 2, 2, 2]
+    lumped = Lumped.learn(numbers(training), 4)
+    assert lumped.sizes.tolist() == [5]
+    assert lumped.codes(numbers(training))[:, 0].tolist() == [0, 1, 2, 3, 4]
+    fewer = Lumped.learn(numbers(training), 2)
+    others = numbers(np.array([1.0, 3.5, np.nan, 9.0, -1.0]))
+    assert fewer.codes(others)[:, 0].tolist() == [0, 1, 2, 2, 2]
 
 
 def test_a_column_without_bins():
-    assert LumpedNumbers.learn(np.full(3, np.nan), 5).codes(np.array([1.0, np.nan])).tolist() == [
-        0,
-        0,
-    ]
-    constant = LumpedNumbers.learn(np.full(3, 7.0), 5)
-    assert constant.codes(np.array([7.0, 8.0, np.nan])).tolist() == [0, 1, 0]
+    empty = Lumped.learn(numbers(np.full(3, np.nan)), 5)
+    assert empty.codes(numbers(np.array([1.0, np.nan])))[:, 0].tolist() == [0, 0]
+    constant = Lumped.learn(numbers(np.full(3, 7.0)), 5)
+    assert constant.codes(numbers(np.array([7.0, 8.0, np.nan])))[:, 0].tolist() == [0, 1, 0]
     assert pooled_breaks(np.full(3, np.nan), 5).size == 0
 
 

@@ -33,7 +33,8 @@ from understudy.judging.findings import (
     around,
     described,
 )
-from understudy.judging.rates import EXPECTED, RATES, clopper_pearson, threshold
+from understudy.judging.judge import corrected_p_values
+from understudy.judging.rates import EXPECTED, RATES, areas, clopper_pearson, threshold
 from understudy.judging.register import register
 from understudy.options import AtLeast, OneOf
 
@@ -274,34 +275,30 @@ def judge(
             ]
         )
         area = np.array(
-            [_areas(scores[~runs.teaches, k], tested[None, :, k])[0] for k in range(records)]
+            [
+                areas_by_world(scores[~runs.teaches, k], tested[None, :, k])[0]
+                for k in range(records)
+            ]
         )
         means.append(float(area.mean()))
     orders = np.array([rng.permutation(len(tested)) for _ in range(permutations)])
     draws = np.column_stack(
-        [_areas(scores[~runs.teaches, k], tested[orders, k]) for k in range(records)]
+        [areas_by_world(scores[~runs.teaches, k], tested[orders, k]) for k in range(records)]
     )
     both = np.column_stack([draws, draws.mean(axis=1)]) - 0.5
-    spread = both.std(axis=0, ddof=1)
-    by = np.where(spread > 0, spread, np.inf)
-    found = (np.append(area, means[-1]) - 0.5) / by
-    largest = (both / by).max(axis=1)
-    p_value = (1 + (largest[:, None] >= found - 1e-9).sum(axis=0)) / (1 + permutations)
+    p_value, spread, _ = corrected_p_values(np.append(area, means[-1]) - 0.5, both)
     return Shadows(
         scores, runs.inside, runs.teaches, area, spread[:-1], p_value[:-1],
         np.array(means), float(spread[-1]), float(p_value[-1]),
     )  # fmt: skip
 
 
-def _areas(scores: Floats, inside: Floats) -> Floats:
+def areas_by_world(scores: Floats, inside: Floats) -> Floats:
     """Give the area for each row of who was inside (1), outside (0) or not asked (nan)."""
-    larger = (scores[:, None] > scores) + 0.5 * (np.abs(scores[:, None] - scores) <= 1e-9)
-    larger = np.minimum(larger, 1.0)
-    with_, without = (inside == 1).astype(np.float64), (inside == 0).astype(np.float64)
-    pairs = with_.sum(axis=1) * without.sum(axis=1)
-    won = ((with_ @ larger) * without).sum(axis=1)
-    made: Floats = np.divide(won, pairs, out=np.full(len(pairs), 0.5), where=pairs > 0)
-    return made
+    order = np.argsort(scores)
+    steps = np.empty(len(scores))  # what differs by rounding only is one
+    steps[order] = np.cumsum(np.diff(scores[order], prepend=0.0) > 1e-9)
+    return areas(steps[:, None], inside == 1, ~np.isnan(inside))[:, 0]
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,18 @@ class ColumnCodec:
             )
         return cls(column, numbers, (*column.levels, None), first=0, closed=True)
 
+    @classmethod
+    def listed(cls, column: Column, levels: Iterable[str]) -> Self:
+        """Code a list of levels from 1, as they are written; 0 is missing.
+
+        Examples
+        --------
+        >>> sexes = ColumnCodec.listed(Column("sex", "category"), ["m", "f"])
+        >>> sexes.encode(Values(None, pl.Series(["f", None, "m", "x"]))).tolist()
+        [2, 0, 1, 3]
+        """
+        return cls(column, labels=(None, *levels), first=0)
+
     def __eq__(self, other: object) -> bool:
         return self is other or (
             isinstance(other, ColumnCodec)

@@ -18,6 +18,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.codec import ColumnCodec
+from understudy.data.schema import Column, Values
 from understudy.data.source import Source
 
 Floats = NDArray[np.float64]
@@ -79,8 +81,10 @@ class Matrix(Generic[Name]):
                 features.append((name, numbers, False))
                 column = column.set(pl.Series(~np.isnan(numbers)), None)
             if column.null_count() < len(column):
-                codes, levels = _by_frequency(column)
-                features.append((name, codes, levels <= MOST_LEVELS))
+                levels = level_counts(column)["level"]
+                codes = _numbered(column, schema[name], levels).astype(np.float64)
+                codes[codes < 0] = np.nan
+                features.append((name, codes, len(levels) <= MOST_LEVELS))
         features = [feature for feature in features if _varies(feature[1])]
         matrix = np.empty((ends[-1], len(features)))
         for place, (_, feature, _) in enumerate(features):
@@ -88,7 +92,9 @@ class Matrix(Generic[Name]):
         labels: Labels = np.zeros(ends[-1], np.int64)
         classes: tuple[str, ...] = ()
         if target is not None:
-            classes, labels = _classes(pl.concat([text[target] for text in texts]))
+            column = pl.concat([text[target] for text in texts])
+            classes = tuple(sorted(column.drop_nulls().unique()))
+            labels = _numbered(column, schema[target], classes)
         return cls(
             tuple(name for name, _, _ in features),
             np.array([category for _, _, category in features], bool),
@@ -119,25 +125,16 @@ def _varies(feature: Floats) -> bool:
     return len(present) < len(feature) or bool(present.min() < present.max())
 
 
-def _by_frequency(texts: pl.Series) -> tuple[Floats, int]:
-    """Number the levels of a column, the most frequent first."""
-    levels = level_counts(texts)["level"]
-    ranks = pl.Series(np.arange(len(levels), dtype=np.float64))
-    codes = texts.replace_strict(levels, ranks, default=None, return_dtype=pl.Float64)
-    made: Floats = codes.fill_null(float("nan")).to_numpy()
-    return made, len(levels)
+def _numbered(texts: pl.Series, column: Column, levels: Iterable[str]) -> Labels:
+    """Number the levels of a column in the order given; what is missing is -1."""
+    codec = ColumnCodec.listed(column, levels)
+    return codec.encode(Values(None, texts)).astype(np.int64) - 1
 
 
 def level_counts(texts: pl.Series) -> pl.DataFrame:
     """Count the levels of a column (``level``, ``times``), the most frequent first."""
     counts = texts.drop_nulls().alias("level").value_counts(name="times")
     return counts.sort(["times", "level"], descending=[True, False])
-
-
-def _classes(texts: pl.Series) -> tuple[tuple[str, ...], Labels]:
-    names = sorted(texts.drop_nulls().unique())
-    numbers = texts.replace_strict(names, range(len(names)), default=None, return_dtype=pl.Int64)
-    return tuple(names), numbers.fill_null(-1).to_numpy()
 
 
 def in_order(matrix: Floats, label: Labels) -> Labels:

@@ -297,17 +297,8 @@ def judge_draws(
         The deviations that an interval reaches; of a single look, those of the normal
         distribution may be wanted.
     """
-    if observed is None:
-        observed = value - reference
-    spread = draws.std(axis=0, ddof=1)
-    beyond = leak * (observed - draws[0]) > 1e-12
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # where all swaps are alike, being beyond them is as far as can be
-        far = np.where(spread > 0, leak * observed / spread, np.where(beyond, np.inf, 0.0))
-        swapped = np.where(spread > 0, leak * draws / spread, 0.0)
-    # a difference between equal sums is zero but for rounding
-    at_least = swapped.max(axis=1)[:, None] >= far[None] - 1e-9
-    p_value = (1 + at_least.sum(axis=0)) / (1 + len(draws))
+    differs = value - reference if observed is None else observed
+    p_value, spread, swapped = corrected_p_values(differs, draws, leak)
     if reach is None:
         reach = float(np.quantile(np.abs(swapped).max(axis=1), LEVEL)) if spread.any() else 0.0
     low, high = bounds
@@ -326,6 +317,24 @@ def judge_draws(
         spread,
         reach,
     )
+
+
+def corrected_p_values(
+    observed: Floats, draws: Floats, leak: int = 1
+) -> tuple[Floats, Floats, Floats]:
+    """Give the chance that any look is as far by swapped labels as each is by those that are so.
+
+    Beside it: the deviation of each look's draws, and the draws in units of it.
+    """
+    spread = draws.std(axis=0, ddof=1)
+    beyond = leak * (observed - draws[0]) > 1e-12
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # where all swaps are alike, being beyond them is as far as can be
+        far = np.where(spread > 0, leak * observed / spread, np.where(beyond, np.inf, 0.0))
+        swapped = np.where(spread > 0, leak * draws / spread, 0.0)
+    # a difference between equal sums is zero but for rounding
+    at_least = swapped.max(axis=1)[:, None] >= far[None] - 1e-9
+    return (1 + at_least.sum(axis=0)) / (1 + len(draws)), spread, swapped
 
 
 def unjudged(

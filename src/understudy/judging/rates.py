@@ -21,21 +21,57 @@ def area(scores: Floats, positive: Flags) -> float:
     >>> area(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True]))
     0.75
     """
+    return float(areas(scores[:, None], positive[None])[0, 0])
+
+
+def areas(scores: Floats, positive: Flags, asked: Flags | None = None) -> Floats:
+    """Give the area of each column of scores under each row of labels; ½ where a side is empty.
+
+    ``asked`` has a row for each row of labels too: who is not asked is on neither side.
+    """
     from scipy.stats import rankdata
 
-    return float(areas(rankdata(scores)[:, None], positive[None])[0, 0])
-
-
-def areas(ranks: Floats, positive: Flags) -> Floats:
-    """Give the area of each column of ranks under each row of labels; ½ where a side is empty."""
-    rows = len(ranks)
     many = positive.sum(axis=1, dtype=np.float64)[:, None]
-    blocks = np.split(positive, range(AT_ONCE, len(positive), AT_ONCE))
-    sums = np.concatenate([block.astype(np.float64) @ ranks for block in blocks])
-    pairs = many * (rows - many)
+    if asked is None:
+        ranks = rankdata(scores, axis=0)
+        blocks = np.split(positive, range(AT_ONCE, len(positive), AT_ONCE))
+        sums = np.concatenate([block.astype(np.float64) @ ranks for block in blocks])
+        others = len(scores) - many
+    else:
+        # above everybody, who is not asked does not change the ranks of the others
+        among = [rankdata(np.where(asked, column, np.inf), axis=1) for column in scores.T]
+        sums = np.column_stack([(ranks * positive).sum(axis=1) for ranks in among])
+        others = asked.sum(axis=1, dtype=np.float64)[:, None] - many
+    pairs = many * others
     won = sums - many * (many + 1) / 2
     made: Floats = np.divide(won, pairs, out=np.full(sums.shape, 0.5), where=pairs > 0)
     return made
+
+
+def area_contributions(scores: Floats, positive: Flags) -> tuple[float, Floats]:
+    """Give the area under the ROC curve and what each row contributes to its error.
+
+    The sum of the squared contributions is DeLong's variance; rows that belong together are
+    summed before squaring (Obuchowski 1997).
+
+    Examples
+    --------
+    >>> value, contributions = area_contributions(np.array([0.1, 0.4, 0.35, 0.8]),
+    ...                                           np.array([False, False, True, True]))
+    >>> value, float((contributions**2).sum())
+    (0.75, 0.0625)
+    """
+    from scipy.stats import rankdata
+
+    above, below = int(positive.sum()), int((~positive).sum())
+    ranks = rankdata(scores)
+    won = (ranks[positive] - rankdata(scores[positive])) / below
+    lost = 1 - (ranks[~positive] - rankdata(scores[~positive])) / above
+    value = float(won.mean())
+    contributions = np.empty(len(scores))
+    contributions[positive] = (won - value) / above
+    contributions[~positive] = (lost - value) / below
+    return value, contributions
 
 
 def threshold(negatives: Floats, rate: float) -> float:

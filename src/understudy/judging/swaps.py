@@ -85,16 +85,20 @@ def swap_some_labels(
     rng = comparison.stream(name, "labels")
     train = int(is_train.sum())
     many = rng.hypergeometric(train, len(is_train) - train, len(some), times)
-    made = np.zeros((times, len(some)), bool)
-    for labels, count in zip(made, many, strict=True):
-        labels[rng.permutation(len(some))[:count]] = True
-    return made
+    return np.array([permuted_labels(rng, len(some), count) for count in many])
 
 
 def check_times(name: str, times: int) -> None:
     """Refuse fewer swaps than a spread takes."""
     if times < 2:
         raise OptionError(f"{name}: permutations = {times}", hint="use at least 2")
+
+
+def permuted_labels(rng: np.random.Generator, rows: int, train: int) -> Flags:
+    """Label ``train`` of the rows by a permutation; ``random_labels`` is quicker for many rows."""
+    labels = np.zeros(rows, bool)
+    labels[rng.permutation(rows)[:train]] = True
+    return labels
 
 
 def random_labels(rng: np.random.Generator, rows: int, train: int) -> Flags:

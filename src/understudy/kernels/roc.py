@@ -14,7 +14,9 @@ def linear_areas(
     """Count the pairs that positives win by a weighted sum of features, and all pairs.
 
     Each row of weights goes with a row of labels. The sums are told apart in so many equal steps
-    between the smallest and the largest; within a step a pair counts half.
+    between the smallest and the largest; within a step a pair counts half. ``judging.rates`` ranks
+    scores once for all rows of labels; here the scores change with the labels, and a sort for each
+    row of them would take most of the time.
     """
     won, pairs = np.zeros(len(weights)), np.zeros(len(weights))
     if len(features):

@@ -1,4 +1,4 @@
-"""Gradient boosting on features, the area under the ROC curve of its scores, and their ranks."""
+"""Gradient boosting on features, and how alike two orders of scores are."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -57,32 +57,6 @@ def one_by_one(work: Callable[[int], T], times: int, progress: Progress, label: 
             made = work(number)
         progress(label, number + 1, times)
         yield made
-
-
-def auc(scores: Scores, positive: NDArray[np.bool_]) -> tuple[float, Scores]:
-    """Give the area under the ROC curve and what each row contributes to its error.
-
-    The sum of the squared contributions is DeLong's variance; rows that belong together are
-    summed before squaring (Obuchowski 1997).
-
-    Examples
-    --------
-    >>> value, contributions = auc(np.array([0.1, 0.4, 0.35, 0.8]),
-    ...                            np.array([False, False, True, True]))
-    >>> value, float((contributions**2).sum())
-    (0.75, 0.0625)
-    """
-    from scipy.stats import rankdata
-
-    above, below = int(positive.sum()), int((~positive).sum())
-    ranks = rankdata(scores)
-    won = (ranks[positive] - rankdata(scores[positive])) / below
-    lost = 1 - (ranks[~positive] - rankdata(scores[~positive])) / above
-    value = float(won.mean())
-    contributions = np.empty(len(scores))
-    contributions[positive] = (won - value) / above
-    contributions[~positive] = (lost - value) / below
-    return value, contributions
 
 
 def rank_correlation(

@@ -114,6 +114,9 @@ def correlation(
 class RowCodes:
     """The rows of a table: for numbers the place among the distinct ones, for categories the level.
 
+    Levels are the codes of a Codec that some table uses, numbered on through all categories, each
+    being a line of the matrix that is multiplied; numbers are ranked, not coded.
+
     Parameters
     ----------
     places : array of shape (rows, numbers)

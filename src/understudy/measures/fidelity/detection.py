@@ -15,7 +15,8 @@ import numpy as np
 from understudy.data.matrix import Floats, Labels, Marks, groups, mixed, places
 from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import Card, Finding, Part, around, described
-from understudy.measures.boosting import auc, boosted, one_by_one
+from understudy.judging.rates import area, area_contributions
+from understudy.measures.boosting import boosted, one_by_one
 from understudy.options import AtLeast
 
 FEWEST_ROWS = 20
@@ -258,7 +259,7 @@ def _area(scores: Floats, is_player: Marks, fold: Labels, units: Labels) -> Area
         test = fold == number
         if not test.any():
             continue
-        value, contributions = auc(scores[test], is_player[test])
+        value, contributions = area_contributions(scores[test], is_player[test])
         weight = float(is_player[test].sum()) * float((~is_player[test]).sum())
         values.append(value)
         weights.append(weight)
@@ -323,12 +324,12 @@ class Judge:
             some = names[begin : begin + AT_ONCE]
             made = [_shuffled(self.matrix, columns, own, rng) for own in some]
             areas = self._areas(made)
-            lost |= {own: whole - area for own, area in zip(some, areas, strict=True)}
+            lost |= {own: whole - left for own, left in zip(some, areas, strict=True)}
         return lost
 
     def _areas(self, tables: list[Floats]) -> list[float]:
         scores = self.model.decision_function(np.concatenate(tables))
-        return [auc(own, self.is_player)[0] for own in np.split(scores, len(tables))]
+        return [area(own, self.is_player) for own in np.split(scores, len(tables))]
 
 
 def alone(judge: Judge, columns: tuple[str, ...], rng: np.random.Generator) -> dict[str, float]:

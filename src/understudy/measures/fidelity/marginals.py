@@ -334,7 +334,11 @@ def _redraw(comparison: Comparison, tables: Tables, times: int, label: str) -> N
 def _permute(
     comparison: Comparison, tables: Tables, train: NDArray[np.int64], times: int, label: str
 ) -> float:
-    """Test whether synthetic rows are as near to training as holdout rows, at equal numbers."""
+    """Test whether synthetic rows are as near to training as holdout rows, at equal numbers.
+
+    Not the labels training and holdout are swapped here (``judging.swaps``) but the rows of the
+    synthetic table and of the holdout: training stays what both are compared with.
+    """
     pool, rows = [], min(len(tables.codes["synthetic"]), len(tables.codes["holdout"]))
     sides: tuple[Which, Which] = ("synthetic", "holdout")
     for table in sides:

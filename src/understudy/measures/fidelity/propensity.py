@@ -243,9 +243,9 @@ def _of_model(name: str, own: Fitted, other: Fitted | None, rest: float) -> list
 def design(matrix: Floats, is_category: Marks, columns: tuple[str, ...], most: int) -> Floats:
     """Give the terms of the model, standardised and independent, a column of ones first.
 
-    First come the terms of each column (``data.matrix.ranks``), then squares of ranks and products
-    of two columns, those that vary most first. There are at most ``most`` terms, and one for every
-    twenty rows.
+    The features of a ``data.matrix.Matrix`` become terms by ``data.matrix.ranks``; then come
+    squares of ranks and products of two columns, those that vary most first. There are at most
+    ``most`` terms, and one for every twenty rows.
     """
     most = min(most, len(matrix) // ROWS_A_TERM)
     main: list[Floats] = []

@@ -3,7 +3,7 @@
 - ``Places``: codes in the order of the values, for predicates and ranges.
 - ``ValueCodes``: codes of values and of combinations of values, for exact matching.
 - ``mixed_points``: numbers by rank and levels by code, for the mixed distance.
-- ``label_points``: numbers, and levels by their place, for the straight line.
+- ``label_points``: all columns as numbers, levels by their code, for the straight line.
 - ``KeyPoints``: keys as points for the straight line, what is no number being a category beside.
 """
 
@@ -119,7 +119,8 @@ class Places:
         """Give columns for a model, a matrix a table, and which of them are categories.
 
         Numbers are as they are and levels are codes; a category of too many levels is an ordered
-        number; what is missing, and a word among numbers, is nan.
+        number; what is missing, and a word among numbers, is nan. A ``data.matrix.Matrix`` would
+        give other features: levels by frequency, words apart, no column that does not vary.
         """
         columns = [self.names.index(name) for name in names]
         coders = [self.codec.columns[c] for c in columns]
@@ -182,7 +183,9 @@ def _changes(codes: PlaceCodes, order: Ints) -> Flags:
 class ValueCodes:
     """One whole number from 0 for each value, or combination of values, that some table has.
 
-    ``labels`` names the values, missing first; of combinations it is empty.
+    It codes nothing itself: a ColumnCodec numbers the values of a column, and ``crossed`` the
+    combinations of these numbers. ``labels`` names the values, missing first; of combinations it is
+    empty.
     """
 
     of: Mapping[Which, Ints]
@@ -265,26 +268,52 @@ def mixed_points(
     return {w: each[:, columns] for w, each in points.items()}, is_category[columns]
 
 
+class _Line:
+    """The columns of all tables, real persons first, on the straight line where that is possible.
+
+    Numbers, and categories whose levels are all numbers, stand on it.
+    """
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.tables: tuple[Which, ...] = (*real_tables(comparison), "synthetic")
+        self.sources = [comparison.source(which) for which in self.tables]
+        self.codec = real_codec(comparison)
+        self.real = sum(source.height for source in self.sources[:-1])
+
+    def numbers(self, name: str) -> Floats | None:
+        """Give the numbers of a column, nan where there is none; none if it is a category."""
+        coder = self.codec[name]
+        if not coder.column.is_numeric:
+            levels = pl.Series(coder.levels, dtype=pl.String).str.strip_chars()
+            finite = levels.cast(pl.Float64, strict=False).is_finite().fill_null(False)
+            if not len(levels) or not finite.all():
+                return None
+        return np.concatenate([source.numbers(name) for source in self.sources])
+
+    def codes(self, name: str) -> Floats:
+        """Give the codes of a column."""
+        return np.concatenate(
+            [source.coded(self.codec).column(name) for source in self.sources], dtype=np.float64
+        )
+
+
 def label_points(comparison: Comparison) -> dict[Which, Floats]:
-    """Give rows by table as numbers: a category is the place of its level.
+    """Give rows by table as numbers: a category is the code of its level.
 
     Levels that are numbers count as such. What is not a number is the mean of real rows, the same
-    point in every table.
+    point in every table. This is no ``data.matrix.Matrix``: every column is one coordinate, and
+    its codes are those of real rows in the order of their names.
     """
-    codec = real_codec(comparison)
-    made = {w: np.empty((comparison.height(w), len(codec.columns))) for w in comparison.tables}
-    for place, coder in enumerate(codec.columns):
-        name = coder.column.name
-        levels = pl.Series(coder.levels, dtype=pl.String).cast(pl.Float64, strict=False)
-        numeric = coder.column.is_numeric or not levels.null_count()
-        for table, points in made.items():
-            source = comparison.source(table)
-            points[:, place] = source.numbers(name) if numeric else source.coded(codec).column(name)
-        real = np.concatenate([made[w][:, place] for w in real_tables(comparison)])
+    line = _Line(comparison)
+    made = np.empty((sum(source.height for source in line.sources), len(line.codec.columns)))
+    for place, name in enumerate(line.codec.names):
+        numbers = line.numbers(name)
+        column = line.codes(name) if numbers is None else numbers
+        real = column[: line.real]
         middle = 0.0 if np.isnan(real).all() else float(np.nanmean(real))
-        for points in made.values():
-            points[np.isnan(points[:, place]), place] = middle
-    return made
+        made[:, place] = np.where(np.isnan(column), middle, column)
+    ends = np.cumsum([source.height for source in line.sources])
+    return dict(zip(line.tables, np.split(made, ends[:-1]), strict=True))
 
 
 @dataclass(frozen=True)
@@ -321,39 +350,25 @@ def known_points(comparison: Comparison) -> KeyPoints:
     Numbers, and categories whose levels are numbers, are scaled to mean 0 and deviation 1 over
     all real persons. What is no number is their mean, and a category beside says what it is.
     """
-    tables: tuple[Which, ...] = (*real_tables(comparison), "synthetic")
-    codec = real_codec(comparison)
-    real = sum(comparison.height(table) for table in tables[:-1])
+    line = _Line(comparison)
     columns: list[Floats] = []
     is_category: list[bool] = []
     keys: list[str] = []
     for name in dict.fromkeys(comparison.keys):
-        codes = np.concatenate([comparison.source(t).coded(codec).column(name) for t in tables])
-        if _on_a_line(codec, name):
-            numbers = np.concatenate([comparison.source(t).numbers(name) for t in tables])
+        numbers, codes = line.numbers(name), line.codes(name)
+        if numbers is None:
+            columns.append(codes)
+            is_category.append(True)
+        else:
             absent = np.isnan(numbers)
-            columns.append(_standard(numbers, real))
+            columns.append(_standard(numbers, line.real))
             is_category.append(False)
             if absent.any():
                 columns.append(np.where(absent, codes, -1.0))
                 is_category.append(True)
-        else:
-            columns.append(codes.astype(float))
-            is_category.append(True)
         keys += [name] * (len(columns) - len(keys))
     made = np.column_stack(columns)
-    return KeyPoints(made[:real], made[real:], np.array(is_category, bool), tuple(keys))
-
-
-def _on_a_line(codec: Codec, name: str) -> bool:
-    """Tell numbers, and categories whose levels are all numbers."""
-    coder = codec[name]
-    if coder.column.is_numeric:
-        return True
-    try:
-        return len(coder.levels) > 0 and all(np.isfinite(float(level)) for level in coder.levels)
-    except ValueError:
-        return False
+    return KeyPoints(made[: line.real], made[line.real :], np.array(is_category, bool), tuple(keys))
 
 
 def _standard(numbers: Floats, real: int) -> Floats:

@@ -6,6 +6,7 @@ from understudy.data.tables import free_name
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part, described, wilson
 from understudy.judging.judge import WITHOUT_HOLDOUT, Judgement
+from understudy.judging.swaps import permuted_labels
 from understudy.measures.privacy.coding import Ints
 
 CARD = Card(
@@ -79,7 +80,8 @@ def _permute(
 
     Under exchangeable halves the labels of all real rows can be swapped at will. Each distinct
     synthetic row that equals some real rows counts with its multiplicity if at least one of
-    them carries the label training.
+    them carries the label training. Each swap draws how many of these rows do and then which, in
+    turn, where ``swap_some_labels`` draws all the numbers first: another stream, the same law.
     """
     touched = (in_train + in_holdout) > 0
     times, real = times[touched], (in_train + in_holdout)[touched]
@@ -91,8 +93,7 @@ def _permute(
     at_least = 0
     for _ in range(permutations):
         labelled = rng.hypergeometric(train, holdout, len(owner))
-        chosen = rng.permutation(len(owner))[:labelled]
         hit = np.zeros(len(times), bool)
-        hit[owner[chosen]] = True
+        hit[owner[permuted_labels(rng, len(owner), labelled)]] = True
         at_least += int(times[hit].sum()) >= observed
     return (1 + at_least) / (1 + permutations)

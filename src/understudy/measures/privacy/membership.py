@@ -318,7 +318,7 @@ def _judge(
     ranks = rankdata(scores, axis=0)
     halves = first_part(sides.units, 0.5, comparison.stream(CARD.name, "halves"))
     together = Discriminant(_features(scores, ranks), halves)
-    found = np.column_stack([areas(ranks, both), together.areas(both, comparison)])
+    found = np.column_stack([areas(scores, both), together.areas(both, comparison)])
     judged = judge_draws(
         (*ATTACKS, COMBINED), found[0], np.full(found.shape[1], 0.5), found[1:] - 0.5
     )

@@ -207,6 +207,8 @@ def points_of(comparison: Comparison, distance: Any, bins: int = 100) -> TablePo
       pool.
     - ``unit``: the same scaled to [0, 1] in the pool, the largest possible distance being 1.
     - an embedding: a function from a frame of plain rows to an array of points.
+
+    Points are coordinates for a distance, one a column; ``data.matrix`` makes features for models.
     """
     if callable(distance):
         return _embedded(comparison, distance)

@@ -188,7 +188,7 @@ def _judge(
         mine = np.bincount(owner, is_train[members[inside]], len(members)).astype(np.int64)
         main, control = one_of[0][mine], one_of[1][total - mine]
         arms.append([(float(main.sum()), len(members)), (float(control.sum()), len(members))])
-        draws.append(_swapped(labels, places, total, one_of))
+        draws.append(_differences(labels, places, total, one_of))
         beside.append({"naive": float(chances(total, train, holdout, one_of[0]).mean())})
     value, reference = np.array([[wins / tried for wins, tried in arm] for arm in arms]).T
     return judge_draws(names, value, reference, np.stack(draws, axis=1), beside=beside), arms
@@ -205,8 +205,8 @@ def chances(total: Ints, train: int, holdout: int, one_of: Floats) -> Floats:
     return made
 
 
-def _swapped(labels: Flags, places: Ints, total: Ints, one_of: list[Floats]) -> Floats:
-    """Give main less control under swapped labels; members stand predicate by predicate."""
+def _differences(labels: Flags, places: Ints, total: Ints, one_of: list[Floats]) -> Floats:
+    """Give main less control for each row of labels; members stand predicate by predicate."""
     used = total > 0
     if not used.any():
         return np.zeros(len(labels))

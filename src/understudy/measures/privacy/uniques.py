@@ -92,7 +92,7 @@ def replicated_uniques(
         return CARD.not_applicable(FEW_PERSONS)
     told = [w for w in real_tables(comparison) if all(known.enough(w) for known in sets)]
     if "holdout" in told:
-        judged, said = _swapped(comparison, sets, permutations, strata=strata, group=group)
+        judged, said = _judge(comparison, sets, permutations, strata=strata, group=group)
         notes += [judged.note, said]
     else:
         judged = _by_themselves(comparison, sets)
@@ -183,7 +183,7 @@ def _register(known: KnownKeys) -> pl.DataFrame:
     )
 
 
-def _swapped(
+def _judge(
     comparison: Comparison,
     sets: Sequence[KnownKeys],
     permutations: int,

@@ -26,7 +26,8 @@ from understudy.judging.findings import (
     around,
     described,
 )
-from understudy.measures.boosting import auc, boosted, one_by_one, rank_correlation
+from understudy.judging.rates import area_contributions
+from understudy.measures.boosting import boosted, one_by_one, rank_correlation
 from understudy.measures.utility.training import (
     GROUPS,
     TEACHERS,
@@ -273,7 +274,7 @@ def score(chances: Floats, truth: Labels) -> Score:
     """Compare chances with the truth; two classes have one area, several one each."""
     tested = np.unique(truth)
     looked = tested[-1:] if len(tested) == chances.shape[1] == 2 else tested
-    found = {int(c): auc(chances[:, c], truth == c) for c in looked}
+    found = {int(c): area_contributions(chances[:, c], truth == c) for c in looked}
     own = np.clip(chances[np.arange(len(truth)), truth], SMALLEST_CHANCE, 1.0)
     says = chances.argmax(axis=1)
     return Score(

@@ -4,17 +4,18 @@ The authors' code and their text differ in places; the README beside this file l
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.codec import ColumnCodec
 from understudy.data.datasets import FOLDER, cache_folder
+from understudy.data.schema import Values
 from understudy.errors import DataError, near
 from understudy.jobs.fingerprint import file_digest
 from understudy.jobs.progress import Progress, silent
@@ -22,12 +23,10 @@ from understudy.kernels.marginals import Layout, count_tables, table_distances
 from understudy.kernels.neighbors import hamming_neighbors
 from understudy.studies import published as shared
 from understudy.studies.platzer2021.tables import (
-    Codes,
     Columns,
-    LumpedNumbers,
-    LumpedTexts,
+    Lumped,
     cut,
-    level_codes,
+    every_level,
     pooled_breaks,
     read_other,
     read_training,
@@ -184,7 +183,7 @@ class GeneratorJob:
         self.files = files
 
     @cached_property
-    def real(self) -> tuple[Columns, Columns, "Fidelity", dict[str, dict[str, int]]]:
+    def real(self) -> tuple[Columns, Columns, "Fidelity", tuple[ColumnCodec, ...]]:
         """Training, holdout, the tables of counts of training, and all levels by number."""
         training = read_training(self.files.training)
         holdout = read_other(self.files.holdout, training)
@@ -193,7 +192,7 @@ class GeneratorJob:
                 f"{self.files.holdout}: there is only one row",
                 hint="a holdout needs two rows or more",
             )
-        levels = {n: _levels(training.texts[n], holdout.texts[n]) for n in training.texts}
+        levels = tuple(every_level(name, (training, holdout)) for name in training.texts)
         return training, holdout, Fidelity(training), levels
 
     def do(self, part: shared.StudyPart) -> dict[str, Any]:
@@ -203,35 +202,6 @@ class GeneratorJob:
         synthetic = None if path is None else read_other(path, training)
         found = fidelity.of(holdout if synthetic is None else synthetic)
         return {**found, **closest_records(training, holdout, synthetic, levels)}
-
-
-@dataclass(frozen=True)
-class Lumped:
-    """The bins and levels of all columns of training."""
-
-    numbers: dict[str, LumpedNumbers]
-    texts: dict[str, LumpedTexts]
-
-    @classmethod
-    def learn(cls, training: Columns, most: int) -> "Lumped":
-        """Learn at most so many bins and levels of each column."""
-        return cls(
-            {name: LumpedNumbers.learn(x, most) for name, x in training.numbers.items()},
-            {name: LumpedTexts.learn(x, most) for name, x in training.texts.items()},
-        )
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """The number of codes of each column."""
-        sizes = [lumped.size for lumped in self.numbers.values()]
-        sizes += [lumped.size for lumped in self.texts.values()]
-        return np.array(sizes, np.int64)
-
-    def codes(self, table: Columns) -> Codes:
-        """Code all columns of a table."""
-        columns = [lumped.codes(table.numbers[name]) for name, lumped in self.numbers.items()]
-        columns += [lumped.codes(table.texts[name]) for name, lumped in self.texts.items()]
-        return np.column_stack(columns).astype(np.uint8)
 
 
 class Fidelity:
@@ -261,17 +231,11 @@ class Fidelity:
         return found
 
 
-def _levels(training: pl.Series, holdout: pl.Series) -> dict[str, int]:
-    """Number all levels of the real rows from 1; 0 is for missing."""
-    seen = pl.concat([training, holdout]).drop_nulls().unique(maintain_order=True)
-    return {level: code for code, level in enumerate(seen, start=1)}
-
-
 def closest_records(
     training: Columns,
     holdout: Columns,
     synthetic: Columns | None,
-    levels: dict[str, dict[str, int]],
+    levels: Sequence[ColumnCodec],
 ) -> dict[str, Any]:
     """Count the rows closer to training than to the holdout, by the number of differing columns.
 
@@ -279,7 +243,7 @@ def closest_records(
     """
     queried = holdout if synthetic is None else synthetic
     tables = (training, holdout, queried)
-    widest = max((len(codes) + 2 for codes in levels.values()), default=0)
+    widest = max((codec.size + 1 for codec in levels), default=0)
     dtype = np.uint16 if widest <= np.iinfo(np.uint16).max else np.uint32
     coded = [np.zeros((table.rows, len(table.names)), dtype) for table in tables]
     for position, name in enumerate(training.numbers):
@@ -288,11 +252,9 @@ def closest_records(
         )
         for table, codes in zip(tables, coded, strict=True):
             codes[:, position] = cut(table.numbers[name], breaks)
-    for position, (name, known) in enumerate(levels.items(), start=len(training.numbers)):
+    for position, codec in enumerate(levels, start=len(training.numbers)):
         for table, codes in zip(tables, coded, strict=True):
-            texts = table.texts[name]
-            column = level_codes(texts, known, len(known) + 1)
-            codes[:, position] = np.where(texts.is_null(), 0, column)
+            codes[:, position] = codec.encode(Values(None, table.texts[codec.column.name]))
     near = hamming_neighbors(coded[2], coded[0], cap=0).distance
     itself = synthetic is None
     far = hamming_neighbors(coded[2], coded[1], cap=0, exclude_self=itself).distance

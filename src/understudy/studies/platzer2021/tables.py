@@ -7,6 +7,7 @@ For fidelity, bins and levels come from training, at most ``c`` of them, and all
 level. For distances, bins come from the rows of all tables together and every level is kept.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.codec import Codec, ColumnCodec
+from understudy.data.schema import Column, Values
 from understudy.data.tables import read_file
 from understudy.errors import DataError
 
@@ -191,66 +194,60 @@ def cut(values: Floats, breaks: Floats) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class LumpedNumbers:
-    """The bins of a column of numbers, learnt from training: the most frequent ones.
+class Lumped:
+    """The most frequent bins and levels of all columns of training; all else has the last code.
 
-    Missing is a bin among the others. Of equally frequent bins, those seen first are kept.
-    Codes of what is kept run from 0; the last code, ``size - 1``, is for all else.
-    """
-
-    size: int
-    breaks: Floats
-    code_of_bin: NDArray[np.int64]
-
-    @classmethod
-    def learn(cls, values: Floats, most: int) -> "LumpedNumbers":
-        """Learn from a column of training."""
-        breaks = training_breaks(values, most)
-        bins, first, counts = np.unique(cut(values, breaks), return_index=True, return_counts=True)
-        kept = bins[np.lexsort((first, -counts))][:most]
-        code_of_bin = np.full(max(len(breaks), 1), len(kept), np.int64)
-        code_of_bin[kept] = np.arange(len(kept))
-        return cls(len(kept) + 1, breaks, code_of_bin)
-
-    def codes(self, values: Floats) -> NDArray[np.int64]:
-        """Code a column of any table; what is outside the bins is lumped."""
-        codes = self.code_of_bin[cut(values, self.breaks)]
-        if len(self.breaks):
-            outside = (values < self.breaks[0]) | (values > self.breaks[-1])
-            codes[outside] = self.size - 1
-        return codes
-
-
-@dataclass(frozen=True)
-class LumpedTexts:
-    """The levels of a column of texts, learnt from training as the bins of numbers are.
+    Missing is a bin, or a level, among the others. Of equally frequent ones, those seen first are
+    kept. Bins are levels by their number, for which of them have codes is decided as for texts.
 
     Examples
     --------
-    >>> LumpedTexts.learn(pl.Series(["b", "a", None, "a"]), 2).codes(pl.Series(["a", "b", None]))
-    array([0, 1, 2])
+    >>> lumped = Lumped.learn(Columns(4, {}, {"c": pl.Series(["b", "a", None, "a"])}), 2)
+    >>> lumped.codes(Columns(3, {}, {"c": pl.Series(["a", "b", None])}))[:, 0].tolist()
+    [0, 1, 2]
     """
 
-    size: int
-    code_of_level: dict[str, int]
+    breaks: dict[str, Floats]
+    codec: Codec
 
     @classmethod
-    def learn(cls, texts: pl.Series, most: int) -> "LumpedTexts":
-        """Learn from a column of training."""
-        filled = texts.fill_null(MISSING).alias("level").to_frame()
-        counted = filled.group_by("level", maintain_order=True).len("rows")
-        ranked = counted.sort("rows", descending=True, maintain_order=True)["level"]
-        kept = ranked.head(most)
-        return cls(len(kept) + 1, dict(zip(kept, range(len(kept)), strict=True)))
+    def learn(cls, training: Columns, most: int) -> "Lumped":
+        """Learn at most so many bins and levels of each column."""
+        breaks = {name: training_breaks(x, most) for name, x in training.numbers.items()}
+        texts = {name: _bins(x, breaks[name]) for name, x in training.numbers.items()}
+        texts |= {name: x.fill_null(MISSING) for name, x in training.texts.items()}
+        return cls(breaks, Codec(tuple(_most_frequent(n, x, most) for n, x in texts.items())))
 
-    def codes(self, texts: pl.Series) -> NDArray[np.int64]:
-        """Code a column of any table."""
-        return level_codes(texts.fill_null(MISSING), self.code_of_level, self.size - 1)
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of codes of each column."""
+        return np.array(self.codec.sizes, np.int64) + 1
+
+    def codes(self, table: Columns) -> Codes:
+        """Code all columns of a table; what is outside the bins is lumped."""
+        texts = {}
+        for name, breaks in self.breaks.items():
+            values = table.numbers[name]
+            texts[name] = _bins(values, breaks)
+            if len(breaks):
+                outside = (values < breaks[0]) | (values > breaks[-1])
+                texts[name] = texts[name].set(pl.Series(outside), None)
+        texts |= {name: x.fill_null(MISSING) for name, x in table.texts.items()}
+        columns = [c.encode(Values(None, texts[c.column.name])) for c in self.codec.columns]
+        return np.column_stack(columns).astype(np.uint8)
 
 
-def level_codes(texts: pl.Series, codes: dict[str, int], other: int) -> NDArray[np.int64]:
-    """Give each text its code, and one code to all that have none."""
-    levels = pl.Series(list(codes), dtype=pl.String)
-    numbers = pl.Series(list(codes.values()), dtype=pl.Int64)
-    coded = texts.replace_strict(levels, numbers, default=other, return_dtype=pl.Int64)
-    return coded.to_numpy()
+def _bins(values: Floats, breaks: Floats) -> pl.Series:
+    return pl.Series(cut(values, breaks)).cast(pl.String)
+
+
+def _most_frequent(name: str, texts: pl.Series, most: int) -> ColumnCodec:
+    counted = texts.alias("level").to_frame().group_by("level", maintain_order=True).len("rows")
+    kept = counted.sort("rows", descending=True, maintain_order=True)["level"].head(most)
+    return ColumnCodec(Column(name, "category"), labels=tuple(kept), first=0)
+
+
+def every_level(name: str, tables: Sequence[Columns]) -> ColumnCodec:
+    """Number all levels of a column of texts from 1, in the order seen; 0 is missing."""
+    seen = pl.concat([table.texts[name] for table in tables]).drop_nulls()
+    return ColumnCodec.listed(Column(name, "category"), seen.unique(maintain_order=True))

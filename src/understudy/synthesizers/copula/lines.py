@@ -283,7 +283,10 @@ class _Profiles:
         return [levels[i] for i in np.argsort(position, kind="stable")]
 
     def _features(self, column: int) -> Floats:
-        """Give standardised features of a column: ranks of numbers, the most frequent levels."""
+        """Give standardised features of a column: ranks of numbers, the most frequent levels.
+
+        They are made of the codes that the model knows; ``data.matrix.Matrix`` is made of values.
+        """
         codec, codes = self.codecs[column], self.codes[:, column].astype(np.int64)
         frequent = np.argsort(-self.counts[column][codec.bins :], kind="stable")
         made = [codes == codec.bins + i for i in frequent[:PROFILE_LEVELS]]

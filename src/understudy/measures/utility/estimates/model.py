@@ -17,7 +17,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy import optional
+from understudy.data.codec import ColumnCodec
 from understudy.data.matrix import Floats, level_counts
+from understudy.data.schema import Column, Values
 from understudy.data.schema.columns import MICROSECONDS
 from understudy.data.source import Source
 from understudy.errors import DataError
@@ -66,39 +68,23 @@ class Design:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Coding:
-    """The levels of a factor that are told apart, the one compared with first; all of training."""
+def _level_names(codec: ColumnCodec) -> tuple[str, ...]:
+    """Name the levels that are told apart, the one compared with first, the lumped one last."""
+    return codec.levels if codec.closed else (*codec.levels, OTHERS)
 
-    levels: tuple[str, ...]
-    others: bool
-    seen: frozenset[str]
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The levels, the lumped one last."""
-        return (*self.levels, OTHERS) if self.others else self.levels
-
-    def codes(self, texts: pl.Series) -> NDArray[np.int64]:
-        """Number the levels; -1 is missing, or a level that is left out."""
-        other = len(self.levels) if self.others else -1
-        known = texts.replace_strict(
-            self.levels, range(len(self.levels)), default=other, return_dtype=pl.Int64
-        )
-        return known.set(texts.is_null(), -1).to_numpy()
-
-    def left_out(self, texts: pl.Series) -> int:
-        """Count the rows that are left out for their level."""
-        return int((self.codes(texts) < 0).sum()) - texts.null_count()
-
-    def foreign(self, texts: pl.Series) -> int:
-        """Count the rows whose level training does not have."""
-        counts = level_counts(texts).iter_rows()
-        return sum(times for level, times in counts if level not in self.seen)
+def _level_numbers(codec: ColumnCodec, texts: pl.Series) -> NDArray[np.int64]:
+    """Number the levels by their names; -1 is missing, or a level that is left out."""
+    numbers = codec.encode(Values(None, texts)).astype(np.int64) - codec.first
+    last = len(codec.levels)
+    return np.where(numbers < last, numbers, -1 if codec.closed else last)
 
 
 def design(comparison: Comparison, formula: Formula, family: str, levels: int) -> Design:
     """Turn all tables into numbers, as the formula says.
+
+    A formula asks for products of columns, for logarithms and for levels against a base, of whole
+    rows only, in the order of training: ``data.matrix.Matrix`` has features of single columns.
 
     Parameters
     ----------
@@ -112,28 +98,29 @@ def design(comparison: Comparison, formula: Formula, family: str, levels: int) -
     categories = [f for f in factors if is_category(comparison, f)]
     read = (formula.response, *categories)
     texts = [source.rows().select({f.name for f in read}) for source in tables]
-    family, code, said = _response(comparison, formula.response, family, texts[0])
+    family, event, said = _response(comparison, formula.response, family, texts[0])
     notes = [said]
-    codings: dict[Factor, Coding] = {}
+    codecs: dict[Factor, ColumnCodec] = {}
     for factor in categories:
-        codings[factor], said = _coding(factor, texts[0][factor.name], levels)
+        column = comparison.schema[factor.name]
+        codecs[factor], said = _factor_codec(factor, column, texts[0][factor.name], levels)
         notes.append(said)
-    columns = _columns(formula, codings)
+    columns = _columns(formula, codecs)
     made = []
     for source, frame in zip(tables, texts, strict=True):
-        codes = {f: coding.codes(frame[f.name]) for f, coding in codings.items()}
-        numbers = {f: _numbers(comparison, source, f) for f in factors if f not in codings}
+        codes = {f: _level_numbers(codec, frame[f.name]) for f, codec in codecs.items()}
+        numbers = {f: _numbers(comparison, source, f) for f in factors if f not in codecs}
         response = (
             _numbers(comparison, source, formula.response)
-            if code is None
-            else _event(code, frame[formula.response.name])
+            if event is None
+            else _event(event, frame[formula.response.name])
         )
         made.append(_rows(response, columns, codes, numbers))
     fresh = made.pop() if comparison.holdout is not None else None
     train, *synthetic = made
-    names = tuple(_name(column, codings) for column in columns)
+    names = tuple(_name(column, codecs) for column in columns)
     lost, said_of_levels = _lost(
-        formula, columns, codings, code, texts[1 : 1 + len(comparison.synthetic)]
+        formula, columns, codecs, event, texts[1 : 1 + len(comparison.synthetic)]
     )
     notes += said_of_levels
     return Design(
@@ -150,7 +137,7 @@ def is_category(comparison: Comparison, factor: Factor) -> bool:
 
 def _response(
     comparison: Comparison, factor: Factor, family: str, texts: pl.DataFrame
-) -> tuple[str, Coding | None, str]:
+) -> tuple[str, ColumnCodec | None, str]:
     """Choose the family; for a logistic one give the two levels, the event second."""
     category = is_category(comparison, factor)
     counts = level_counts(texts[factor.name])
@@ -181,12 +168,20 @@ def _response(
     more = (
         f" Rows with a level that fewer than {K} training rows have are left out." if rest else ""
     )
-    coding = Coding(tuple(shown), False, frozenset(counts["level"]))
-    return family, coding, f"The event is {factor} = {shown[1]!r}.{more}"
+    codec = _codec(comparison.schema[factor.name], shown, counts, left_out=True)
+    return family, codec, f"The event is {factor} = {shown[1]!r}.{more}"
 
 
-def _event(coding: Coding, texts: pl.Series) -> Floats:
-    codes = coding.codes(texts).astype(float)
+def _codec(
+    column: Column, levels: Sequence[str], counts: pl.DataFrame, *, left_out: bool
+) -> ColumnCodec:
+    """Tell some levels of training apart; all others are one level, or left out."""
+    rest = {level: times for level, times in counts.iter_rows() if level not in levels}
+    return ColumnCodec(column, labels=tuple(levels), rest=rest, first=1, closed=left_out)
+
+
+def _event(codec: ColumnCodec, texts: pl.Series) -> Floats:
+    codes = _level_numbers(codec, texts).astype(float)
     return np.where(codes < 0, np.nan, codes)
 
 
@@ -201,33 +196,35 @@ def _numbers(comparison: Comparison, source: Source, factor: Factor) -> Floats:
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
-def _coding(factor: Factor, texts: pl.Series, most: int) -> tuple[Coding, str]:
+def _factor_codec(
+    factor: Factor, column: Column, texts: pl.Series, most: int
+) -> tuple[ColumnCodec, str]:
     """Choose the levels that are told apart: frequent enough in training, the first the base."""
     counts = level_counts(texts)
     kept = counts.filter(pl.col("times") >= K).head(most)
     lumped = int(counts["times"].sum()) - int(kept["times"].sum())
-    coding = Coding(tuple(kept["level"]), lumped >= K, frozenset(counts["level"]))
-    if not coding.levels:
+    codec = _codec(column, kept["level"].to_list(), counts, left_out=lumped < K)
+    if not codec.levels:
         raise Impossible(f"The factor {factor} has no level that {K} training rows have.")
-    if len(coding.names) == 1 and counts.height == kept.height:
-        return coding, f"{factor} has one level only in training, so it has no coefficient."
+    if counts.height == kept.height == 1:
+        return codec, f"{factor} has one level only in training, so it has no coefficient."
     if counts.height == kept.height:
-        return coding, ""
-    became = "are one level" if coding.others else "are left out with their rows"
+        return codec, ""
+    became = "are left out with their rows" if codec.closed else "are one level"
     why = f"fewer than {K} training rows have" + (
         f", or beyond the {most} most frequent (option levels)," if kept.height == most else ""
     )
-    return coding, f"{factor}: levels that {why} {became}."
+    return codec, f"{factor}: levels that {why} {became}."
 
 
-Column = tuple[tuple[Factor, int], ...]
+ModelColumn = tuple[tuple[Factor, int], ...]
 
 
 def _lost(
     formula: Formula,
-    columns: Sequence[Column],
-    codings: Mapping[Factor, Coding],
-    response: Coding | None,
+    columns: Sequence[ModelColumn],
+    codecs: Mapping[Factor, ColumnCodec],
+    response: ColumnCodec | None,
     synthetic: Sequence[pl.DataFrame],
 ) -> tuple[NDArray[np.bool_], list[str]]:
     """Mark the columns of factors, or all, for whose levels too many synthetic rows are left out.
@@ -236,17 +233,19 @@ def _lost(
     """
     lost, said = np.zeros(len(columns), bool), []
     rows = sum(frame.height for frame in synthetic)
-    coded = {**codings, **({} if response is None else {formula.response: response})}
-    for factor, coding in coded.items():
+    coded = {**codecs, **({} if response is None else {formula.response: response})}
+    for factor, codec in coded.items():
         texts = [frame[factor.name] for frame in synthetic]
-        foreign = sum(coding.foreign(text) for text in texts)
+        known = [*codec.levels, *codec.rest]
+        foreign = sum(int((~text.drop_nulls().is_in(known)).sum()) for text in texts)
         if foreign:
             share = f"{foreign:,} of {rows:,} rows ({100 * foreign / rows:.3g} %)"
-            became = "they are in (all others)" if coding.others else "they are left out"
+            became = "they are left out" if codec.closed else "they are in (all others)"
             said.append(
                 f"synthetic: {share} have a level of {factor} that training lacks; {became}."
             )
-        if sum(coding.left_out(text) for text in texts) > MOST_LOST * rows:
+        lacking = sum(int((_level_numbers(codec, text) < 0).sum()) for text in texts)
+        if lacking - sum(text.null_count() for text in texts) > MOST_LOST * rows:
             mine = factor == formula.response
             lost |= np.array([mine or factor in dict(column) for column in columns])
             whose = "every coefficient" if mine else f"the coefficients of {factor}"
@@ -257,40 +256,40 @@ def _lost(
     return lost, said
 
 
-def _columns(formula: Formula, codings: Mapping[Factor, Coding]) -> list[Column]:
+def _columns(formula: Formula, codecs: Mapping[Factor, ColumnCodec]) -> list[ModelColumn]:
     """List the columns, each a product of numbers and marks of levels.
 
     A factor of levels leaves out its base where the term without the factor is in the model, as in
     R; without an intercept, the first factor of levels takes its place.
     """
-    columns: list[Column] = [()] if formula.intercept else []
+    columns: list[ModelColumn] = [()] if formula.intercept else []
     present: set[frozenset[Factor]] = {frozenset(term) for term in formula.terms}
     if formula.intercept:
         present.add(frozenset())
     for term in formula.terms:
         choices: list[Sequence[tuple[Factor, int]]] = []
         for factor in term:
-            if factor not in codings:
+            if factor not in codecs:
                 choices.append([(factor, -1)])
                 continue
             rest = frozenset(term) - {factor}
             first = 1 if rest in present else 0
             if not rest:
                 present.add(rest)
-            choices.append([(factor, c) for c in range(first, len(codings[factor].names))])
+            choices.append([(factor, c) for c in range(first, len(_level_names(codecs[factor])))])
         columns += [tuple(some) for some in product(*choices)]
     return columns
 
 
-def _name(column: Column, codings: Mapping[Factor, Coding]) -> str:
+def _name(column: ModelColumn, codecs: Mapping[Factor, ColumnCodec]) -> str:
     if not column:
         return INTERCEPT
-    return ":".join(str(f) if c < 0 else f"{f}[{codings[f].names[c]}]" for f, c in column)
+    return ":".join(str(f) if c < 0 else f"{f}[{_level_names(codecs[f])[c]}]" for f, c in column)
 
 
 def _rows(
     response: Floats,
-    columns: Sequence[Column],
+    columns: Sequence[ModelColumn],
     codes: Mapping[Factor, NDArray[np.int64]],
     numbers: Mapping[Factor, Floats],
 ) -> ModelRows:
