@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from understudy.data.schema import few
 from understudy.data.tables import write_text
@@ -82,6 +82,12 @@ class Calibration:
         if path is not None:
             write_text(text, Path(path))
         return text
+
+
+CalibrationOrPath = Annotated[
+    Calibration | Mapping[str, Any] | str | Path | None,
+    "give an understudy.Calibration, or the path of a file written by understudy calibrate --out",
+]
 
 
 def read_calibration(given: Any) -> dict[str, Any]:

@@ -9,21 +9,24 @@ the curve from copying to noise that a method should stay below.
 import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import polars as pl
 
+from understudy.data.schema import Schema
 from understudy.data.source import source_of
 from understudy.data.tables import Table, warn_left_out
 from understudy.errors import OptionError
-from understudy.jobs.progress import Progress, reporter, shows_progress, silent
+from understudy.jobs.progress import Progress, ProgressOrBar, reporter, shows_progress, silent
 from understudy.judging.comparison import Comparison, Made
 from understudy.judging.findings import Finding, TableOfNumbers, plain
 from understudy.measures import MEASURES, Wanted
+from understudy.options import OptionsByName, Seed, Texts, check_arguments
 from understudy.synthesizers import synthesizer
 from understudy.workflows.assess import as_marked, how_made, markers_of
 from understudy.workflows.assessment import Assessment
-from understudy.workflows.calibrated import check_fits, with_calibration
+from understudy.workflows.calibrated import CalibrationOrPath, check_fits, with_calibration
 from understudy.workflows.compare.differences import (
     DECIDING,
     FIDELITY,
@@ -57,22 +60,22 @@ NO_PLANE = (
 @shows_progress
 def compare(
     train: Any,
-    candidates: Mapping[str, Any],
+    candidates: Annotated[Mapping[str, Any], 'give tables by name: {"cart": table}'],
     *,
     holdout: Any = None,
-    keys: Sequence[str] | str = (),
-    sensitive: Sequence[str] | str = (),
+    keys: Texts = (),
+    sensitive: Texts = (),
     target: str | None = None,
-    formula: Sequence[str] | str = (),
+    formula: Texts = (),
     aligned: bool = False,
-    by: str | Sequence[str] | None = None,
+    by: Texts | None = None,
     measures: Wanted | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    calibration: Any = None,
-    schema: Any = None,
+    options: OptionsByName = None,
+    calibration: CalibrationOrPath = None,
+    schema: Schema | str | Path | None = None,
     curve: bool = True,
-    seed: int = 0,
-    progress: Progress | bool = silent,
+    seed: Seed = 0,
+    progress: ProgressOrBar = silent,
 ) -> Candidates:
     """Compare several synthetic tables made from one training table.
 
@@ -100,6 +103,7 @@ def compare(
     >>> found.plane is None, found.recommendation[0][:19]
     (True, 'Nothing is recommen')
     """
+    check_arguments(compare, locals())
     if not candidates:
         raise OptionError("there is no candidate", hint='give at least one: {"cart": table}')
     asked = Request.of(
