@@ -91,6 +91,9 @@ class Card:
                     expected = ", ".join(get_args(known))
                     raise ValueError(f"{self.name}: {field_name} '{word}' is none of {expected}")
 
+    def __repr__(self) -> str:
+        return f"Card({self.name}: {self.title}; {self.unit}, better: {self.better})"
+
     @property
     def family(self) -> str:
         """The part of the name before the dot."""

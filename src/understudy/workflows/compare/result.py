@@ -1,5 +1,6 @@
 """What a comparison of candidates found: assessments, differences, the plane, the words."""
 
+import dataclasses
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from understudy.data.schema import few, near
-from understudy.data.tables import write_text
+from understudy.data.tables import in_kind, write_text
 from understudy.errors import NameNotFoundError
 from understudy.judging.findings import Finding
 from understudy.workflows.assessment import Assessment, cards
@@ -58,6 +61,17 @@ class Candidates:
     def recommendation(self) -> tuple[str, ...]:
         """What the intervals support, in sentences."""
         return self.judgement.sentences
+
+    def to_frame(self) -> Any:
+        """Give all findings as a frame of the kind that the training table was: one row each."""
+        first = next(iter(self.assessments.values()))
+        frames = [
+            dataclasses.replace(assessment, frame_kind="polars")
+            .to_frame()
+            .select(pl.lit(name).alias("candidate"), pl.all())
+            for name, assessment in self.assessments.items()
+        ]
+        return in_kind(pl.concat(frames), first.frame_kind)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; parts and tables of single findings stay with the assessments."""
