@@ -108,7 +108,7 @@ Rows = Annotated[int | None, Between(1, MOST_ROWS)]
 Seed = Annotated[int, Between(0, math.inf)]
 SECONDS = Between(above=0, most=math.inf, why="use a number of seconds above 0")
 Seconds = Annotated[float, SECONDS]
-BINS = Between(2, besides=0, why="0 leaves numbers as they are; else 2 up")
+NUMBERS_OR_BINS = Between(2, besides=0, why="0 leaves numbers as they are; else 2 up")
 
 
 def AtLeast(least: float) -> Between:

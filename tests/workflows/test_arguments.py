@@ -12,7 +12,7 @@ import process
 import understudy as us
 from people import people
 from understudy.errors import OptionError, near
-from understudy.options import BINS, SECONDS, Between, OneOf, Seed, check_arguments
+from understudy.options import NUMBERS_OR_BINS, SECONDS, Between, OneOf, Seed, check_arguments
 from understudy.synthesizers import MethodCard
 
 NAME = "fidelity.hellinger"
@@ -134,7 +134,7 @@ def test_what_a_signature_can_declare():
     def draw(
         path: Annotated[str | Path, "give a path"] = "x",
         *,
-        bins: Annotated[int, BINS] = 0,
+        bins: Annotated[int, NUMBERS_OR_BINS] = 0,
         seconds: Annotated[float, SECONDS] = 1.0,
         part: Annotated[float, Between(above=0, below=1)] = 0.5,
         seed: Seed | None = None,
