@@ -19,7 +19,6 @@ from understudy.options import MOST_ROWS, check_each, check_number, declared
 from understudy.synthesizers import SYNTHESIZERS
 from understudy.workflows.attack import attack
 from understudy.workflows.calibrate import calibrate
-from understudy.workflows.release import check_method
 
 NOT_FINITE = [math.nan, math.inf, -math.inf]
 FLOATS = [
@@ -104,7 +103,7 @@ def test_an_infinite_radius_means_something():
 def test_rows_can_be_counted(rows):
     made = us.synthesizer("bootstrap").fit(pl.DataFrame({"a": [1, 2, 3] * 10}))
     refused("rows = ", lambda: made.sample(rows))
-    refused("rows = ", lambda: check_method("cart", {}, rows, 1))
+    refused("rows = ", lambda: us.release(people(40, 1), "p.toml", "out", rows=rows))
     if not rows < 0:
         assert next(made.batches(MOST_ROWS)).height == 100_000
 
@@ -112,7 +111,7 @@ def test_rows_can_be_counted(rows):
 def test_replicates_splits_and_workers_have_an_end(tmp_path):
     real = people(40, 1)
     refused("replicates = 100000", lambda: replicate_paths(tmp_path / "out.csv", 10**5))
-    refused("replicates = 100000", lambda: check_method("cart", {}, None, 10**5))
+    refused("replicates = 100000", lambda: us.release(real, "p.toml", "out", replicates=10**5))
     refused("replicates = 100000", lambda: us.replace(real, ["age"], replicates=10**5))
     refused("splits = 100000", lambda: us.benchmark(real, methods=["cart"], splits=10**5))
     refused("workers = 100000", lambda: attack("worlds", real, "cart", workers=10**5))

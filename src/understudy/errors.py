@@ -51,19 +51,25 @@ class MissingExtraError(UnderstudyError):
     """An optional library is not installed."""
 
 
-def near(name: str, names: Iterable[str]) -> str:
-    """Give a hint for a name that does not exist.
+def near(name: object, names: Iterable[str]) -> str:
+    """Give a hint for a name that does not exist, whatever was given for one.
 
     Examples
     --------
-    >>> near("agee", ["age", "sex"]), near("charges", ["age", "sex"])
+    >>> near("agee", ["age", "sex"]), near(3, ["age", "sex"])
     ("did you mean 'age'?", 'there are: age, sex')
+    >>> near("age, sex", ["age", "sex"])
+    'give a list: ["age", "sex"]'
     """
     import difflib
+    import json
 
-    names = list(names)
+    names, text = list(names), str(name)
+    several = [part.strip() for part in text.split(",")]
+    if len(several) > 1 and set(several) <= set(names):
+        return f"give a list: {json.dumps(several, ensure_ascii=False)}"
     folded = {known.casefold(): known for known in names}
-    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=CLOSE)
+    close = difflib.get_close_matches(text.casefold(), folded, n=1, cutoff=CLOSE)
     if close:
         return f"did you mean '{folded[close[0]]}'?"
     listed = ", ".join(names[:MOST_NAMES_LISTED]) + (" …" if len(names) > MOST_NAMES_LISTED else "")

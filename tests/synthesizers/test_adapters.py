@@ -268,7 +268,7 @@ def test_whoever_is_about_to_fit_says_first_that_the_tool_is_missing(tmp_path):
     with pytest.raises(OptionError, match="there is no interpreter"):
         Ours("sdv", options)
     with pytest.raises(OptionError, match="there is no interpreter"):
-        check_method("sdv", {"sdv": options}, None, 1)
+        check_method("sdv", {"sdv": options})
 
 
 def test_no_epsilon_of_a_tool_is_ours():

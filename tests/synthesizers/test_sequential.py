@@ -189,6 +189,7 @@ WRONG = {
     "visit in words": ({"visit": "backwards"}, "visit = 'backwards'"),
     "unknown method": ({"method": "forrest"}, "no column method 'forrest'"),
     "unknown method of one": ({"methods": {"age": "carts"}}, "no column method 'carts' for 'age'"),
+    "method of another kind": ({"methods": {"age": ["cart"]}}, "no column method '['cart']' for"),
     "method of unknown": ({"methods": {"agee": "cart"}}, "methods: there is no column 'agee'"),
     "unknown predictor": ({"predictors": {"wage": ["sex"]}}, "there is no column 'sex'"),
     "later predictor": ({"predictors": {"age": ["wage"]}}, "'wage' of 'age' is not drawn before"),

@@ -301,10 +301,7 @@ def _finding(
         Part(pair.name, bound, None, {} if t is None else t.rates())
         for pair, t, bound in zip(pairs, found, bounds, strict=True)
     ]
-    return Finding(
-        CARD.name,
-        unit=CARD.unit,
-        better=CARD.better,
+    return CARD.finding(
         value=value,
         reference=claimed,
         baselines={"claimed": claimed, "perfect": perfect},

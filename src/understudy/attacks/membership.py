@@ -369,10 +369,7 @@ def _finding(
         if missing
         else "",
     ]
-    return Finding(
-        CARD.name,
-        unit=CARD.unit,
-        better=CARD.better,
+    return CARD.finding(
         value=value,
         interval=around(value, float(shadows.spread_mean), 0.0, 1.0),
         reference=0.5,

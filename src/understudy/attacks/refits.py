@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from understudy.data.schema import Schema, dumps, learn_again
 from understudy.data.tables import Table
-from understudy.errors import DataError, OptionError
+from understudy.errors import DataError
 from understudy.jobs.fingerprint import fingerprint
 from understudy.jobs.journal import Entry, Journal, entry_numbers, opened
 from understudy.jobs.progress import Progress, silent
@@ -28,9 +28,10 @@ from understudy.jobs.runner import MOST_SECONDS, run
 from understudy.jobs.workers import Outcome
 from understudy.judging.comparison import stream
 from understudy.judging.findings import Card, Finding
-from understudy.options import MOST_WORKERS, check_number
+from understudy.options import AtLeast, Seconds, Workers, check
 
 BUDGET = 300.0
+Refits = Annotated[int | None, AtLeast(1)]
 
 Floats = NDArray[np.float64]
 # an error of Python is known by its type; of our own errors only what stands before any value
@@ -219,10 +220,10 @@ class AttackSetting:
     train: Table
     release: tuple[Table, ...] = ()
     seed: int = 0
-    budget: float = BUDGET
-    refits: int | None = None
-    workers: int | None = None
-    limit: float = MOST_SECONDS
+    budget: Seconds = BUDGET
+    refits: Refits = None
+    workers: Workers = None
+    limit: Seconds = MOST_SECONDS
     journal: Path | None = None
     progress: Progress = silent
     tell: Callable[[str], None] = unheard
@@ -230,14 +231,8 @@ class AttackSetting:
     open_journals: dict[Path, Journal] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.budget > 0:
-            raise OptionError(f"budget = {self.budget:g}", hint="give a number of seconds above 0")
-        if not self.limit > 0:
-            raise OptionError(f"limit = {self.limit:g}", hint="give a number of seconds above 0")
-        if self.refits is not None and self.refits < 1:
-            raise OptionError(f"refits = {self.refits}", hint="allow at least 1")
-        if self.workers is not None:
-            check_number("workers", self.workers, 1, MOST_WORKERS)
+        means = ("budget", "refits", "workers", "limit")
+        check("", AttackSetting, {name: getattr(self, name) for name in means})
 
     def __enter__(self) -> "AttackSetting":
         return self

@@ -406,10 +406,7 @@ def _finding(place: int, among: PossibleRecords, weighed: Weighed, *, is_named: 
         else "The record that stands most apart from all others was attacked."
     )
     note = f"{how} The candidates are {among.how}. {weighed.note} {ends}"
-    return Finding(
-        CARD.name,
-        unit=CARD.unit,
-        better=CARD.better,
+    return CARD.finding(
         value=value,
         interval=interval,
         reference=prior,

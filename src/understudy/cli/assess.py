@@ -62,12 +62,15 @@ def command(
     Several SYNTHETIC files are replicates of one release.
     """
     from understudy.data.tables import Table, without_formulas
+    from understudy.errors import OptionError
     from understudy.measures import MEASURES
     from understudy.workflows import policy as policies
     from understudy.workflows import verify as receipts
     from understudy.workflows.assess import assess
 
     holdout = asked["holdout"]
+    if csv_file is not None and csv_file.suffix.lower() != ".csv":
+        raise OptionError(f"--csv {csv_file}: findings are written as CSV", hint="name it .csv")
     common.check_outputs(
         [csv_file, html, steward_html, receipt, junit],
         [train, *synthetic, holdout, schema, policy, asked["calibration"]],

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.data.bins import WHOLE, Bins, Points
-from understudy.data.schema import Column, Schema, Values, same_level
+from understudy.data.schema import Column, Schema, Values, few, same_level
 from understudy.data.tables import Table
 from understudy.errors import OptionError, SchemaError
 from understudy.jobs.fingerprint import fingerprint
@@ -74,6 +74,9 @@ class ColumnCodec:
     rest: Mapping[str, int] = field(default_factory=dict)
     first: int = FIRST
     closed: bool = False
+
+    def __repr__(self) -> str:
+        return f"ColumnCodec({self.column.name}: {self.column.kind}, {self.size:,} codes)"
 
     @classmethod
     def declared(cls, column: Column, most: int, single: int = 0) -> Self:
@@ -266,6 +269,10 @@ class Codec:
     """
 
     columns: tuple[ColumnCodec, ...]
+
+    def __repr__(self) -> str:
+        codes = f"{sum(self.sizes):,} codes"
+        return f"Codec({len(self.columns)} columns, {codes}: {few(self.names)})"
 
     @classmethod
     def fit(

@@ -3,11 +3,13 @@
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import ParamSpec, TypeVar
+from typing import Annotated, ParamSpec, TypeVar
 
 from understudy.errors import OptionError
 
+HINT = "give True, or a function of (label, done, total)"
 Progress = Callable[[str, int, int], None]
+ProgressOrBar = Annotated[Progress | bool, HINT]
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -31,9 +33,7 @@ def reporter(progress: Progress | bool) -> Progress:
     if callable(progress):
         return progress
     if progress:
-        raise OptionError(
-            f"progress = {progress!r}", hint="give True, or a function of (label, done, total)"
-        )
+        raise OptionError(f"progress = {progress!r}", hint=HINT)
     return silent
 
 

@@ -16,7 +16,7 @@ from understudy.data.matrix import Matrix
 from understudy.data.schema import Schema, Values, few
 from understudy.data.source import Source, source_of
 from understudy.data.tables import Table
-from understudy.errors import DataError, OptionError, near
+from understudy.errors import DataError, OptionError
 from understudy.jobs.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ class Comparison:
         if not self.synthetic:
             raise OptionError("there is no synthetic table", hint="give at least one")
         for role, names in (("keys", self.keys), ("sensitive", self.sensitive)):
+            self.schema.check_modelled(role, names)
             for place, name in enumerate(names):
-                self._check_name(role, name)
                 if name in names[:place]:
                     raise OptionError(f"{role}: '{name}' is named twice", hint="name it once")
         both = [name for name in self.sensitive if name in self.keys]
@@ -92,18 +92,13 @@ class Comparison:
                 hint="what an attacker knows already cannot be learnt: name it in one place",
             )
         if self.target is not None:
-            self._check_name("target", self.target)
+            self.schema.check_modelled("target", [self.target])
 
     def __repr__(self) -> str:
         releases = ", ".join(f"{source.height:,}" for source in self.synthetic[:6])
         fresh = "no holdout" if self.holdout is None else f"{self.holdout.height:,} holdout"
         rows = f"{self.train.height:,} training, {releases} synthetic, {fresh} rows"
         return f"Comparison({rows}; {few(self.names)})"
-
-    def _check_name(self, role: str, name: str) -> None:
-        modelled = self.schema.modelled
-        if name not in modelled:
-            raise OptionError(f"{role}: there is no column '{name}'", hint=near(name, modelled))
 
     @property
     def schema(self) -> Schema:

@@ -91,6 +91,9 @@ class Card:
                     expected = ", ".join(get_args(known))
                     raise ValueError(f"{self.name}: {field_name} '{word}' is none of {expected}")
 
+    def __repr__(self) -> str:
+        return f"Card({self.name}: {self.title}; {self.unit}, better: {self.better})"
+
     @property
     def family(self) -> str:
         """The part of the name before the dot."""
@@ -100,15 +103,17 @@ class Card:
         """Plain values."""
         return {**dataclasses.asdict(self), "needs": list(self.needs)}
 
+    def finding(self, **fields: Any) -> "Finding":
+        """Give a finding of the measure: its name, unit and direction are those of the card."""
+        return Finding(self.name, unit=self.unit, better=self.better, **fields)
+
     def not_applicable(self, note: str) -> "Finding":
         """Give the finding that the measure cannot be applied, and why."""
-        return Finding(
-            self.name, status="not_applicable", unit=self.unit, better=self.better, note=note
-        )
+        return self.finding(status="not_applicable", note=note)
 
     def failed(self, note: str) -> "Finding":
         """Give the finding that the measure failed, and why."""
-        return Finding(self.name, status="failed", unit=self.unit, better=self.better, note=note)
+        return self.finding(status="failed", note=note)
 
 
 @dataclass(frozen=True, repr=False)

@@ -194,10 +194,7 @@ class Judgement:
         """Put one look in front, and all looks into parts unless others are given."""
         shown = self.part(self.shown)
         own = {name: shown.more[name] for name in ("original", "naive") if name in shown.more}
-        return Finding(
-            card.name,
-            unit=card.unit,
-            better=card.better,
+        return card.finding(
             value=shown.value,
             interval=shown.interval,
             reference=shown.reference,

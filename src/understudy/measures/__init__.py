@@ -4,7 +4,7 @@ A package declares a measure in its ``pyproject.toml``, under the entry point gr
 ``understudy.measures``: ``"family.name" = "module:function"``. It is loaded when it is used.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol, cast
 
 from understudy.errors import OptionError, near
@@ -157,6 +157,15 @@ def choose(
             )
         chosen.update(found)
     return {**{name: MEASURES[name] for name in MEASURES if name in chosen}, **own}
+
+
+def check_some(chosen: Collection[str]) -> None:
+    """Refuse to measure nothing at all."""
+    if not chosen:
+        raise OptionError(
+            "measures: an empty list, so there is nothing to measure",
+            hint='name one (understudy measures lists them), or "all"; None is what applies',
+        )
 
 
 def _checked(function: Any, allowed: bool) -> Measure:

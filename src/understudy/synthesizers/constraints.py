@@ -151,7 +151,7 @@ def _check_sides(condition: Condition, schema: Schema) -> None:
 
 def all_constraints(schema: Schema, added: Sequence[str]) -> tuple[str, ...]:
     """Give the constraints of a schema and those that are added to them."""
-    if isinstance(added, str):
+    if isinstance(added, str) or not isinstance(added, Iterable):
         raise OptionError(f"constraints = {added!r} is no list", hint="give a list of texts")
     return (*schema.constraints, *added)
 

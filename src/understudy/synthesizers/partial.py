@@ -1,9 +1,10 @@
 """Partial synthesis: some columns drawn anew given the others, every record in its place."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from pathlib import Path
+from typing import Annotated, Any, Protocol, Self
 
 import numpy as np
 import polars as pl
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 from understudy.data.schema import Schema
 from understudy.data.tables import Condition, Table, warn_left_out
 from understudy.errors import DataError, OptionError
-from understudy.jobs.progress import Progress, reporter, shows_progress, silent
-from understudy.options import MOST_REPLICATES, check_number
+from understudy.jobs.progress import ProgressOrBar, reporter, shows_progress, silent
+from understudy.options import MOST_REPLICATES, Between, Seed, check_arguments
 from understudy.synthesizers import (
     DEFAULT,
     SYNTHESIZERS,
@@ -48,15 +49,15 @@ def default_method() -> str:
 @shows_progress
 def replace(
     real: Any,
-    columns: Sequence[str],
+    columns: Annotated[Iterable[str] | str, "give the names of columns"],
     *,
     where: str | Condition | None = None,
     train_on: Any = None,
     method: str | None = None,
-    replicates: int | None = None,
-    schema: Any = None,
-    seed: int = 0,
-    progress: Progress | bool = silent,
+    replicates: Annotated[int | None, Between(1, MOST_REPLICATES)] = None,
+    schema: Schema | str | Path | None = None,
+    seed: Seed = 0,
+    progress: ProgressOrBar = silent,
     constraints: Sequence[str] = (),
     **options: Any,
 ) -> Any:
@@ -89,8 +90,7 @@ def replace(
     >>> replace(real, ["age"], where="sex == f", method="cart")["sex"].equals(real["sex"])
     True
     """
-    if replicates is not None:
-        check_number("replicates", replicates, 1, MOST_REPLICATES, whole=True)
+    check_arguments(replace, locals())
     made = Replacement.of(
         real,
         columns,
@@ -137,14 +137,14 @@ class Replacement:
     def of(
         cls,
         real: Any,
-        columns: Sequence[str],
+        columns: Iterable[str],
         *,
         where: str | Condition | None = None,
         train_on: Any = None,
         method: str | None = None,
         schema: Any = None,
         seed: int = 0,
-        progress: Progress | bool = silent,
+        progress: ProgressOrBar = silent,
         constraints: Sequence[str] = (),
         options: Mapping[str, Any] | None = None,
     ) -> Self:
@@ -236,16 +236,15 @@ def all_but(keep: Sequence[str], schema: Schema) -> tuple[str, ...]:
     return others
 
 
-def check_columns(columns: Sequence[str], schema: Schema) -> tuple[str, ...]:
+def check_columns(columns: Iterable[str], schema: Schema) -> tuple[str, ...]:
     """Check the names of columns to be replaced: some of those modelled, not all."""
-    if isinstance(columns, str):
-        columns = [columns]
+    columns = [columns] if isinstance(columns, str) else list(columns)
     check_names(columns, "replace", schema)
     names = tuple(dict.fromkeys(columns))
     if not names:
         raise OptionError("replace: no column is named", hint="name the columns to be drawn anew")
     if len(names) < len(columns):
-        twice = next(n for n in names if list(columns).count(n) > 1)
+        twice = next(n for n in names if columns.count(n) > 1)
         raise OptionError(f"replace: the column '{twice}' stands twice", hint="name it once")
     if len(names) == len(schema.modelled):
         raise OptionError(

@@ -8,14 +8,16 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.data.schema import Column, few
+from understudy.data.schema import Column, Schema, few
 from understudy.data.tables import Table
 from understudy.errors import OptionError
+from understudy.options import Seconds, Texts, check_arguments
 
 AUTO, ALL = "auto", "all"
 MOST_KEYS = 5
@@ -111,7 +113,11 @@ class Advice:
 
 
 def advise(
-    data: Any, *, schema: Any = None, sensitive: Sequence[str] = (), budget: float = BUDGET
+    data: Any,
+    *,
+    schema: Schema | str | Path | None = None,
+    sensitive: Texts = (),
+    budget: Seconds = BUDGET,
 ) -> Advice:
     """Rank columns and small sets of columns by how many records they single out.
 
@@ -128,13 +134,14 @@ def advise(
     >>> found.keys, found.sensitive
     (('age',), ('income',))
     """
-    if not (np.isfinite(budget) and budget > 0):
-        raise OptionError(f"budget = {budget}", hint="give a number of seconds above 0")
+    check_arguments(advise, locals())
     table = Table.of(data, schema, name="training table").with_rows()
+    declared = as_names(sensitive)
+    table.schema.check_modelled("sensitive", () if declared == (ALL,) else declared)
     search = _Search(table, time.perf_counter() + budget)
     judged = tuple(
         sorted(
-            (_judge(table.schema[n], codes, n in sensitive) for n, codes in search.codes.items()),
+            (_judge(table.schema[n], codes, n in declared) for n, codes in search.codes.items()),
             key=lambda column: -column.unique,
         )
     )
@@ -273,7 +280,7 @@ def _dense(codes: Any) -> Ints:
 
 
 def resolve(
-    table: Table, keys: Sequence[str] | str, sensitive: Sequence[str] | str
+    table: Table, keys: Texts, sensitive: Texts
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
     """Turn the words ``auto`` (keys) and ``all`` (sensitive) into names; say what they became.
 
@@ -307,6 +314,6 @@ def resolve(
     return named["keys"], named["sensitive"], said
 
 
-def as_names(names: Sequence[str] | str) -> tuple[str, ...]:
+def as_names(names: Texts) -> tuple[str, ...]:
     """Take one name, or one of the words, for a list of it."""
     return (names,) if isinstance(names, str) else tuple(names)

@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from understudy.data.schema import Schema
 from understudy.data.tables import Marker, Table, believed_marker, warn_left_out
-from understudy.jobs.progress import Progress, reporter, shows_progress, silent
+from understudy.jobs.progress import Progress, ProgressOrBar, reporter, shows_progress, silent
 from understudy.judging.comparison import Comparison, Synthesis, compare_tables
 from understudy.judging.multiplicity import several_tests
 from understudy.measures import Wanted
+from understudy.options import OptionsByName, Seed, Texts
 from understudy.workflows.assessment import Assessment
-from understudy.workflows.calibrated import check_fits, with_calibration
+from understudy.workflows.calibrated import CalibrationOrPath, check_fits, with_calibration
 from understudy.workflows.measuring import check_holdout, measure_all, subgroups
 from understudy.workflows.provenance import origins, provenance
-from understudy.workflows.request import Request
+from understudy.workflows.request import Fit, PolicyOrPath, Request
 
 
 @shows_progress
@@ -25,20 +27,20 @@ def assess(
     synthetic: Any,
     *,
     holdout: Any = None,
-    keys: Sequence[str] | str = (),
-    sensitive: Sequence[str] | str = (),
+    keys: Texts = (),
+    sensitive: Texts = (),
     target: str | None = None,
-    formula: Sequence[str] | str = (),
+    formula: Texts = (),
     aligned: bool = False,
-    fit: Any = None,
-    by: str | Sequence[str] | None = None,
+    fit: Fit = None,
+    by: Texts | None = None,
     measures: Wanted | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    calibration: Any = None,
-    schema: Any = None,
-    seed: int = 0,
-    policy: Any = None,
-    progress: Progress | bool = silent,
+    options: OptionsByName = None,
+    calibration: CalibrationOrPath = None,
+    schema: Schema | str | Path | None = None,
+    seed: Seed = 0,
+    policy: PolicyOrPath = None,
+    progress: ProgressOrBar = silent,
 ) -> Assessment:
     """Say how faithful a synthetic table is and what it discloses.
 

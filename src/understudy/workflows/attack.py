@@ -4,16 +4,17 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from understudy.attacks import ATTACKS
-from understudy.attacks.refits import BUDGET, AttackSetting, unheard
+from understudy.attacks.refits import BUDGET, AttackSetting, Refits, unheard
+from understudy.data.schema import Schema
 from understudy.data.source import source_of
 from understudy.data.tables import Table, warn_left_out
 from understudy.errors import OptionError, near
-from understudy.jobs.progress import Progress, reporter, shows_progress, silent
+from understudy.jobs.progress import ProgressOrBar, reporter, shows_progress, silent
 from understudy.jobs.runner import MOST_SECONDS
-from understudy.options import check
+from understudy.options import Seconds, Seed, Workers, check, check_arguments
 from understudy.synthesizers.generators import Ours
 from understudy.synthesizers.generators import generator as as_generator
 from understudy.workflows.assessment import Assessment
@@ -22,21 +23,21 @@ from understudy.workflows.provenance import versions
 
 @shows_progress
 def attack(
-    game: str,
+    game: Annotated[str, "give the name of an attack: worlds, membership or audit"],
     train: Any,
     generator: Any,
     *,
     release: Any = (),
-    schema: Any = None,
-    seed: int = 0,
-    budget: float = BUDGET,
-    refits: int | None = None,
-    workers: int | None = None,
-    limit: float = MOST_SECONDS,
+    schema: Schema | str | Path | None = None,
+    seed: Seed = 0,
+    budget: Seconds = BUDGET,
+    refits: Refits = None,
+    workers: Workers = None,
+    limit: Seconds = MOST_SECONDS,
     journal: str | Path | None = None,
     version: str = "",
     options: Mapping[str, Any] | None = None,
-    progress: Progress | bool = silent,
+    progress: ProgressOrBar = silent,
     tell: Callable[[str], None] = unheard,
 ) -> Assessment:
     """Say what could be learnt from a generator by someone who can run it.
@@ -77,6 +78,7 @@ def attack(
     understudy.errors.OptionError: there is no attack 'chess'
     hint: ...
     """
+    check_arguments(attack, locals())
     name = game if game.startswith("attack.") else f"attack.{game}"
     if name not in ATTACKS:
         raise OptionError(f"there is no attack '{game}'", hint=near(game, ATTACKS))

@@ -1,12 +1,11 @@
 """A calibration as a document, and what it says beside findings: the smallest leak noticed."""
 
 import dataclasses
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from understudy.data.schema import few
 from understudy.data.tables import write_text
@@ -15,6 +14,7 @@ from understudy.errors import DataError, OptionError
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Finding
 from understudy.measures import MEASURES
+from understudy.options import declared
 
 VERSION = 1
 HINT = "give a file written by understudy calibrate --out"
@@ -82,6 +82,12 @@ class Calibration:
         if path is not None:
             write_text(text, Path(path))
         return text
+
+
+CalibrationOrPath = Annotated[
+    Calibration | Mapping[str, Any] | str | Path | None,
+    "give an understudy.Calibration, or the path of a file written by understudy calibrate --out",
+]
 
 
 def read_calibration(given: Any) -> dict[str, Any]:
@@ -186,15 +192,14 @@ def _other_options(
 ) -> list[str]:
     """Say which options differ; how often labels are permuted hardly changes what is noticed."""
     made = []
-    for option in inspect.signature(MEASURES[measure]).parameters.values():
-        if option.kind is not option.KEYWORD_ONLY or option.name == "permutations":
+    for name, option in declared(MEASURES[measure]).items():
+        if name == "permutations":
             continue
         was, now = (
-            _as_read(given.get(measure, {}).get(option.name, option.default))
-            for given in (there, here)
+            _as_read(given.get(measure, {}).get(name, option.default)) for given in (there, here)
         )
         if was != now:
-            made.append(f"the calibration had {measure}.{option.name} = {was}, here it is {now}")
+            made.append(f"the calibration had {measure}.{name} = {was}, here it is {now}")
     return made
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from understudy.errors import DataError, OptionError, UnderstudyError, interruption, near
+from understudy.errors import DataError, OptionError, UnderstudyError, interruption
 from understudy.jobs.workers import one_thread
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part, average
@@ -92,8 +92,7 @@ class Levels:
 
 def subgroups(comparison: Comparison, by: str) -> Levels:
     """Split a comparison by the levels of a column; levels with few rows are left out unnamed."""
-    if by not in comparison.names:
-        raise OptionError(f"by: there is no column '{by}'", hint=near(by, comparison.names))
+    comparison.schema.check_modelled("by", [by])
     found = comparison.train.levels(by)
     if len(found) > MOST_LEVELS or comparison.schema[by].is_numeric:
         raise OptionError(

@@ -5,22 +5,27 @@ one request goes to every candidate of a comparison, and again to the tables of 
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from understudy.data.schema import Schema
 from understudy.data.tables import Table
-from understudy.errors import OptionError, near
 from understudy.judging.findings import Card
-from understudy.measures import MEASURES, Measure, Wanted, choose
+from understudy.measures import MEASURES, Measure, Wanted, check_some, choose
 from understudy.measures.utility.estimates import as_formulas, check_formulas
-from understudy.options import check, check_each, check_number
-from understudy.synthesizers import synthesizer
+from understudy.options import OptionsByName, Seed, Texts, check_arguments, check_each
+from understudy.synthesizers import Synthesizer, synthesizer
 from understudy.workflows import policy as policies
 from understudy.workflows.advise import ALL, AUTO, as_names, resolve
-from understudy.workflows.calibrated import read_calibration
+from understudy.workflows.calibrated import CalibrationOrPath, read_calibration
+
+Fit = Annotated[
+    str | Synthesizer | Callable[..., Any] | None,
+    "give the name of a method, a Synthesizer, or a function fit(table) -> sample(n)",
+]
+PolicyOrPath = Annotated[policies.Policy | str | Path | None, "give a path or an understudy.Policy"]
 
 
 @dataclass(frozen=True)
@@ -47,20 +52,20 @@ class Request:
     def of(
         cls,
         *,
-        keys: Sequence[str] | str = (),
-        sensitive: Sequence[str] | str = (),
+        keys: Texts = (),
+        sensitive: Texts = (),
         target: str | None = None,
-        formula: Sequence[str] | str = (),
+        formula: Texts = (),
         aligned: bool = False,
-        fit: Any = None,
-        by: Sequence[str] | str | None = None,
+        fit: Fit = None,
+        by: Texts | None = None,
         measures: Wanted | None = None,
         functions: bool = False,
         always: Iterable[str] = (),
-        options: Mapping[str, Mapping[str, Any]] | None = None,
-        seed: int = 0,
-        policy: Any = None,
-        calibration: Any = None,
+        options: OptionsByName = None,
+        seed: Seed = 0,
+        policy: PolicyOrPath = None,
+        calibration: CalibrationOrPath = None,
     ) -> "Request":
         """Check what is asked for, and choose the measures.
 
@@ -68,23 +73,18 @@ class Request:
         ``always`` and what the policy names, in the levels that it names. Measures may be
         ``functions`` where nothing is written down to be done again.
         """
-        columns = {"keys": keys, "sensitive": sensitive, "by": by or (), "formula": formula}
-        for role, names in columns.items():
-            if not isinstance(names, Iterable):
-                raise OptionError(f"{role} = {names!r} is no text", hint="give one text or several")
-        check("", cls.of, {"target": target, "aligned": aligned, "options": options})
+        check_arguments(cls.of, locals())
         formulas = as_formulas(formula)
         given = {"keys": keys, "sensitive": sensitive, "target": target, "formula": formulas}
         roles = [role for role, names in given.items() if names]
         chosen = choose(measures, given=roles, functions=functions)
         check_each(options or {}, {**MEASURES, **chosen}, "measure")
-        check_number("seed", seed, 0, whole=True)
         if isinstance(policy, str | Path):
             policy = policies.read(Path(policy), MEASURES)
-        if not isinstance(policy, policies.Policy | None):
-            raise OptionError(f"policy = {policy!r}", hint="give a path or an understudy.Policy")
         named, levels = ((), ()) if policy is None else (policy.measures, policy.levels)
         chosen |= {name: MEASURES[name] for name in (*always, *named)}
+        if policy is None:
+            check_some(chosen)
         return cls(
             as_names(keys),
             as_names(sensitive),
@@ -120,11 +120,7 @@ class Request:
         words = {"keys": (AUTO,), "sensitive": (ALL,)}
         roles = {"target": as_names(self.target or ()), "by": self.by}
         for role, names in {**roles, "keys": self.keys, "sensitive": self.sensitive}.items():
-            for name in () if names == words.get(role) else names:
-                if name not in schema.modelled:
-                    raise OptionError(
-                        f"{role}: there is no column '{name}'", hint=near(name, schema.modelled)
-                    )
+            schema.check_modelled(role, () if names == words.get(role) else names)
 
     def settled(self, train: Table) -> tuple["Request", list[str]]:
         """Find by the training table what ``auto`` and ``all`` mean, and say so."""

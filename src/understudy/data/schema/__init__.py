@@ -2,7 +2,7 @@
 
 from understudy.data.schema.columns import Column, Kind, Schema, Stored, few, shortened
 from understudy.data.schema.inference import infer, learn_again
-from understudy.data.schema.toml import dumps, loads, read
+from understudy.data.schema.toml import as_schema, dumps, loads, read
 from understudy.data.schema.values import (
     Values,
     beyond_years,
@@ -18,6 +18,7 @@ __all__ = [
     "Schema",
     "Stored",
     "Values",
+    "as_schema",
     "beyond_years",
     "dumps",
     "few",

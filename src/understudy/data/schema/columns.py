@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from understudy.errors import SchemaError, near
+from understudy.errors import OptionError, SchemaError, near
 
 Kind = Literal["number", "category", "date", "identifier", "text", "constant"]
 Stored = Literal[
@@ -208,6 +208,14 @@ class Schema:
     def modelled(self) -> tuple[str, ...]:
         """The names of the columns that synthesis and assessment take in."""
         return tuple(column.name for column in self.columns if column.is_modelled)
+
+    def check_modelled(self, role: str, names: Iterable[str]) -> None:
+        """Refuse names of columns that are not there, or that are left out."""
+        for name in names:
+            if name not in self.modelled:
+                raise OptionError(
+                    f"{role}: there is no column '{name}'", hint=near(name, self.modelled)
+                )
 
     @property
     def left_out(self) -> tuple[Column, ...]:

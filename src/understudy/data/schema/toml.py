@@ -222,6 +222,18 @@ def _text(level: Any) -> str:
     return str(level)
 
 
+def as_schema(given: Any) -> Schema | None:
+    """Take a schema as it is, or read it from its file; none is none."""
+    if isinstance(given, str | Path):
+        return read(Path(given))
+    if given is None or isinstance(given, Schema):
+        return given
+    raise SchemaError(
+        f"schema: an object of type {type(given).__name__} is no schema",
+        hint="give a Schema (understudy.schema) or the path of a schema file",
+    )
+
+
 def read(path: Path) -> Schema:
     """Read a schema file."""
     try:

@@ -28,13 +28,14 @@ from understudy.data.tables.output import (
     write_file,
     write_text,
 )
-from understudy.data.tables.splitting import holdout_rows, split
-from understudy.data.tables.table import Table, names_of, schema_of, warn_left_out
+from understudy.data.tables.splitting import PART, holdout_rows, split
+from understudy.data.tables.table import Table, schema_of, warn_left_out
 from understudy.jobs.locks import OWNER
 
 __all__ = [
     "FORMATS",
     "OWNER",
+    "PART",
     "Condition",
     "FrameKind",
     "Marker",
@@ -50,7 +51,6 @@ __all__ = [
     "holdout_rows",
     "in_kind",
     "kind_of_frame",
-    "names_of",
     "read_file",
     "read_marker",
     "schema_of",

@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import narwhals as nw
 import numpy as np
@@ -13,13 +13,16 @@ from understudy.data.schema.values import labels
 from understudy.data.tables.frames import Taken, take_in
 from understudy.data.tables.table import typed
 from understudy.errors import DataError, OptionError, near
+from understudy.options import Between, Seed, check_arguments
+
+PART = Between(above=0, below=1, why="give a share between 0 and 1, such as 0.5")
 
 
 def split(
     real: Any,
     *,
-    holdout: float = 0.5,
-    seed: int = 0,
+    holdout: Annotated[float, PART] = 0.5,
+    seed: Seed = 0,
     stratify: str | None = None,
     group: str | None = None,
 ) -> tuple[Any, Any]:
@@ -47,6 +50,7 @@ def split(
     >>> train.height, control.height
     (7, 3)
     """
+    check_arguments(split, locals())
     taken = take_in(real)
     chosen = holdout_rows(taken, holdout=holdout, seed=seed, stratify=stratify, group=group)
     if isinstance(real, str | Path):
@@ -70,8 +74,7 @@ def holdout_rows(
 ) -> Any:
     """Choose the holdout: a mask over the rows."""
     rows = taken.frame.height
-    if not 0 < holdout < 1:
-        raise OptionError(f"holdout = {holdout}", hint="give a share between 0 and 1, such as 0.5")
+    PART.check("holdout", holdout)
     if rows < 2:
         raise DataError(f"{taken.name}: {rows} rows cannot be split", hint="give at least two rows")
     rng = np.random.default_rng(seed)

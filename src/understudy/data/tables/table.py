@@ -1,7 +1,6 @@
 """Table: a polars frame and its schema."""
 
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +14,7 @@ from understudy.data.cache import Cache
 from understudy.data.schema import (
     Schema,
     Values,
+    as_schema,
     few,
     infer,
     labels,
@@ -63,8 +63,7 @@ class Table:
         """
         if isinstance(data, Table):
             return data
-        if isinstance(schema, str | Path):
-            schema = read(Path(schema))
+        schema = as_schema(schema)
         taken = take_in(data, name, (schema or Schema(())) if alone else None)
         if schema is None:
             schema = infer(taken.frame)
@@ -179,11 +178,6 @@ def typed(series: pl.Series, stored: str) -> pl.Series:
         return series
     made = series.str.strip_chars().cast(CASTS[stored], strict=False)
     return made if made.null_count() == series.null_count() else series
-
-
-def names_of(names: Iterable[str], schema: Schema) -> tuple[str, ...]:
-    """Check column names against a schema and give them back as a tuple."""
-    return tuple(schema[name].name for name in names)
 
 
 def warn_left_out(table: Table, given: Any, schema: Any, *, depth: int = 4) -> None:

@@ -144,10 +144,7 @@ def _compare(
     boxes = [("columns", *box([part.value or 0.0 for part in parts]))]
     boxes += [("pairs", *box(two_way[distance]))] if two_way[distance] else []
     top = math.inf if distance == "relative_entropy" else 1.0
-    return Finding(
-        card.name,
-        unit=card.unit,
-        better=card.better,
+    return card.finding(
         value=value,
         interval=around(value, float(draws.std(ddof=1)), 0.0, top),
         reference=reference,
@@ -303,10 +300,7 @@ def normalized_kl(
         fresh = None if h is None else normalized(ratio * divergence(p, h))
         more = {"nats": nats, "nats_by_chance": expected}
         parts.append(Part(name, normalized(nats), fresh, more))
-    return Finding(
-        card.name,
-        unit=card.unit,
-        better=card.better,
+    return card.finding(
         value=value,
         interval=around(value, float(np.std(draws, ddof=1)), 0.0, 1.0),
         reference=reference,

@@ -92,10 +92,7 @@ def correlation(
         f"{times} redraws of {resamples}, for the size of the table." if times < resamples else "",
         capped,
     ]
-    return Finding(
-        CARD.name,
-        unit=CARD.unit,
-        better=CARD.better,
+    return CARD.finding(
         value=value,
         interval=around(value, float(draws.std(ddof=1)), 0.0, 2.0),
         reference=fresh and scaled * fresh[0],

@@ -133,10 +133,7 @@ def detection(
     flagged = interval[0] > max(0.5, reference)
     if flagged:
         notes.insert(0, in_words(game.lost, game.together))
-    return Finding(
-        CARD.name,
-        unit=CARD.unit,
-        better=CARD.better,
+    return CARD.finding(
         value=game.value,
         interval=interval,
         reference=reference,

@@ -105,10 +105,7 @@ def interval_overlap(
         few if left_out else "",
         capped,
     ]
-    return Finding(
-        CARD.name,
-        unit=CARD.unit,
-        better=CARD.better,
+    return CARD.finding(
         value=value,
         interval=around(value, spread, 0.0, 1.0),
         reference=reference,

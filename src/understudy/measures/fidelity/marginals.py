@@ -197,10 +197,7 @@ def _fidelity(
     value = float(by_table.mean())
     draws = _redraw(comparison, tables, resamples, f"{card.name}: interval")
     spread = float(draws.std(ddof=1))
-    found = Finding(
-        card.name,
-        unit=card.unit,
-        better=card.better,
+    found = card.finding(
         value=value,
         interval=around(value, spread, 0.0, math.inf if distance == "euclidean" else 1.0),
         parts=_parts(names, by_table, None),

@@ -84,10 +84,7 @@ def missingness(
         and not all(s[i] == 1 for s in share_of.values())
     ]
     if not varies:
-        return Finding(
-            CARD.name,
-            unit=CARD.unit,
-            better=CARD.better,
+        return CARD.finding(
             value=0.0,
             interval=(0.0, 0.0),
             reference=0.0 if comparison.has_holdout else None,
@@ -121,10 +118,7 @@ def missingness(
         capped if len(chosen) < len(varies) else "",
         "" if len(chosen) > 2 else f"Only {_many(len(chosen))} missing values.",
     ]
-    return Finding(
-        CARD.name,
-        unit=CARD.unit,
-        better=CARD.better,
+    return CARD.finding(
         value=mean,
         interval=around(mean, float(np.std(draws, ddof=1)), 0.0, 1.0),
         reference=None if reference is None else float(reference.mean()),

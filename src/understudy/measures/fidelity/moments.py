@@ -76,10 +76,7 @@ def moments(comparison: Comparison, *, resamples: Annotated[int, AtLeast(2)] = 1
         notes.append(f"{few}: {', '.join(hidden)}.")
     if empty:
         notes.append(f"Left out, no number in one of the tables: {', '.join(empty)}.")
-    return Finding(
-        CARD.name,
-        unit=CARD.unit,
-        better=CARD.better,
+    return CARD.finding(
         value=value,
         interval=around(value, float(np.std(draws, ddof=1)), -1.0, 1.0),
         reference=reference,

@@ -108,10 +108,7 @@ def propensity(
             why = "by the option rows" if used == rows else "for equal numbers"
             notes.append(f"{used:,} of {height:,} {table} rows were drawn, {why}.")
     notes.append(f"{told.freedom} terms beside the constant.")
-    return Finding(
-        CARD.name,
-        unit=CARD.unit,
-        better=CARD.better,
+    return CARD.finding(
         value=value,
         interval=around(value, spread, 0.0, math.inf),
         reference=fresh.logistic.ratio if fresh else None,

@@ -19,8 +19,8 @@ from understudy.data.bins import Points
 from understudy.data.codec import MISSING, Codec, ColumnCodec
 from understudy.data.schema import Column, Values
 from understudy.data.source import Source
-from understudy.errors import OptionError
 from understudy.judging.comparison import Comparison, Which
+from understudy.options import NUMBERS_OR_BINS, Option
 
 PlaceCodes = NDArray[np.int32]
 Ints = NDArray[np.int64]
@@ -246,10 +246,7 @@ def crossed(parts: Sequence[ValueCodes]) -> ValueCodes:
 def check_bins(**given: int) -> None:
     """Refuse numbers of bins that make no sense."""
     for option, bins in given.items():
-        if isinstance(bins, bool) or not isinstance(bins, int) or bins < 0 or bins == 1:
-            raise OptionError(
-                f"{option} = {bins!r}", hint="0 leaves numbers as they are; else 2 up"
-            )
+        Option((int,), 0, NUMBERS_OR_BINS).check(option, bins)
 
 
 def mixed_points(

@@ -155,10 +155,7 @@ def classification(
     found = _train(comparison, made, known["holdout"], chosen, iterations)
     heights = {t: len(made.targets[t]) for t in made.tables}
     naive = np.bincount(made.targets["train"][known["train"]])
-    return Finding(
-        CARD.name,
-        unit=CARD.unit,
-        better=CARD.better,
+    return CARD.finding(
         value=found.value.auc,
         interval=around(found.value.auc, found.spread, 0.0, 1.0),
         reference=found.original.auc,

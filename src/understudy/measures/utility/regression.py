@@ -349,10 +349,7 @@ def _finding(
         raise ValueError("R² is never withheld")
     if None in shown.values():
         notes.append(HIDDEN if far_out else WITHHELD)
-    return Finding(
-        CARD.name,
-        unit=CARD.unit,
-        better=CARD.better,
+    return CARD.finding(
         value=head.made,
         interval=(head.made - head.half, max(head.made, min(1.0, head.made + head.half))),
         reference=head.real,

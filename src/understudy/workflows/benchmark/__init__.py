@@ -15,17 +15,28 @@ from typing import Annotated, Any
 import polars as pl
 
 from understudy._version import __version__
-from understudy.data.schema import dumps, few
+from understudy.data.schema import Schema, dumps, few
 from understudy.data.tables import Table, split, warn_left_out, write_text
 from understudy.documents import check_form, read_json, read_text
-from understudy.errors import DataError, OptionError, near
+from understudy.errors import DataError, OptionError
 from understudy.jobs.fingerprint import fingerprint
 from understudy.jobs.locks import locked
-from understudy.jobs.progress import Progress, reporter, shows_progress, silent
+from understudy.jobs.progress import Progress, ProgressOrBar, reporter, shows_progress, silent
 from understudy.jobs.runner import run
 from understudy.judging.comparison import stream
 from understudy.measures import MEASURES
-from understudy.options import MOST_REPLICATES, MOST_ROWS, Between, check, check_each, check_plain
+from understudy.options import (
+    MOST_REPLICATES,
+    Between,
+    OptionsByName,
+    Rows,
+    Seed,
+    Texts,
+    by_name,
+    check_arguments,
+    check_each,
+    check_plain,
+)
 from understudy.synthesizers import SYNTHESIZERS, synthesizer
 from understudy.synthesizers.generators import method_identity
 from understudy.workflows.benchmark.cell import CellJob, CellTask
@@ -256,16 +267,16 @@ class _Plan:
 def benchmark(
     train: Any,
     *,
-    methods: Sequence[str],
+    methods: Texts,
     splits: Annotated[int, Between(1, MOST_REPLICATES)] = 10,
     holdout: Any = None,
     target: str | None = None,
-    rows: Annotated[int | None, Between(1, MOST_ROWS)] = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    schema: Any = None,
+    rows: Rows = None,
+    options: OptionsByName = None,
+    schema: Schema | str | Path | None = None,
     out: str | Path | None = None,
-    seed: int = 0,
-    progress: Progress | bool = silent,
+    seed: Seed = 0,
+    progress: ProgressOrBar = silent,
 ) -> Benchmark:
     """Try methods on splits of real data, each in a process of its own.
 
@@ -295,7 +306,9 @@ def benchmark(
     Benchmark
         A method that fails is in it, with its reason.
     """
-    names = _checked(methods, options or {}, splits, rows)
+    check_arguments(benchmark, locals())
+    given = by_name(options)
+    names = _checked([methods] if isinstance(methods, str) else methods, given)
     progress = reporter(progress)
     real = Table.of(train, schema, name="training table").with_rows()
     warn_left_out(real, train, schema)
@@ -307,18 +320,15 @@ def benchmark(
             f"{real.name}: {real.height} rows are too few to split",
             hint=f"give at least {FEWEST_ROWS} rows",
         )
-    if target is not None and target not in real.schema.modelled:
-        raise OptionError(
-            f"target: there is no column '{target}'", hint=near(target, real.schema.modelled)
-        )
+    real.schema.check_modelled("target", [] if target is None else [target])
     folder = None if out is None else Path(out)
     # where cells are kept, a method or a program that was changed is another
-    own = {n: method_identity(n, (options or {}).get(n, {})) for n in names if folder is not None}
+    own = {n: method_identity(n, given.get(n, {})) for n in names if folder is not None}
     with _alone(folder):
         rows_known = [table.modelled for table in (real, control) if table is not None]
         # by a key: a bare hash would confirm a guessed table
         digest = fingerprint(_key(folder), dumps(real.schema), rows_known)
-        plan = _Plan(real, control, options or {}, target, rows, seed, digest, own)
+        plan = _Plan(real, control, given, target, rows, seed, digest, own)
         done = _cells(plan, names, splits, folder, progress)
     progress("done", len(done), len(done))
     provenance = {
@@ -330,22 +340,16 @@ def benchmark(
         "rows": rows,
         "train": {"rows": real.height, "columns": len(real.schema)},
         "holdout": None if control is None else {"rows": control.height},
-        "options": {name: dict(given) for name, given in (options or {}).items()},
+        "options": given,
     }
     return Benchmark(tuple(done), provenance)
 
 
-def _checked(
-    methods: Iterable[str],
-    options: Mapping[str, Mapping[str, Any]],
-    splits: int,
-    rows: int | None,
-) -> list[str]:
+def _checked(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Refuse, before any work is done, what cannot be run."""
     names = list(dict.fromkeys(methods))
     if not names:
         raise OptionError("there is no method to try", hint=f"there are: {', '.join(SYNTHESIZERS)}")
-    check("", benchmark, {"splits": splits, "rows": rows})
     for name in names:
         synthesizer(name, **options.get(name, {})).ready()
     others = {name: given for name, given in options.items() if name not in names}

@@ -1,9 +1,8 @@
 """Plant leaks of known size in real data, and say which of them each measure would notice."""
 
-import math
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,15 +15,20 @@ from understudy.data.tables import Table, warn_left_out
 from understudy.errors import DataError, OptionError, near
 from understudy.jobs.fingerprint import fingerprint
 from understudy.jobs.journal import Journal, opened
-from understudy.jobs.progress import Progress, reporter, shows_progress, silent
+from understudy.jobs.progress import Progress, ProgressOrBar, reporter, shows_progress, silent
 from understudy.jobs.runner import run
 from understudy.judging.comparison import Comparison, stream
-from understudy.measures import MEASURES, choose
+from understudy.measures import MEASURES, check_some, choose
 from understudy.options import (
     MOST_ROWS,
-    MOST_WORKERS,
     Between,
-    check,
+    OptionsByName,
+    Seconds,
+    Seed,
+    Texts,
+    Workers,
+    by_name,
+    check_arguments,
     check_each,
     check_plain,
     declared,
@@ -55,17 +59,17 @@ def calibrate(
     real: Any,
     *,
     method: str | None = None,
-    keys: Sequence[str] | str = AUTO,
-    sensitive: Sequence[str] | str = AUTO,
-    measures: Iterable[str] | str = ("privacy",),
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    budget: Annotated[float, Between(above=0, most=math.inf)] = BUDGET,
+    keys: Texts = AUTO,
+    sensitive: Texts = AUTO,
+    measures: Texts = ("privacy",),
+    options: OptionsByName = None,
+    budget: Seconds = BUDGET,
     rows: Annotated[int, Between(1, MOST_ROWS)] = ROWS,
-    workers: Annotated[int | None, Between(1, MOST_WORKERS)] = None,
-    schema: Any = None,
-    seed: int = 0,
+    workers: Workers = None,
+    schema: Schema | str | Path | None = None,
+    seed: Seed = 0,
     journal: str | Path | None = None,
-    progress: Progress | bool = silent,
+    progress: ProgressOrBar = silent,
 ) -> Calibration:
     """Say of each privacy measure how small a leak it would notice on data like this.
 
@@ -106,12 +110,13 @@ def calibrate(
         How many runs there are depends on the machine; each is drawn from its own stream.
     """
     began = time.monotonic()
-    check("", calibrate, {"budget": budget, "rows": rows, "workers": workers})
+    check_arguments(calibrate, locals())
     chosen = list(choose(measures))
+    check_some(chosen)
     for name in chosen:
         if not name.startswith("privacy."):
             raise OptionError(f"{name} is no privacy measure", hint="leaks are planted for those")
-    given, made_by = _sorted_out(options or {}, method)
+    given, made_by = _sorted_out(by_name(options), method)
     progress = reporter(progress)
     table = Table.of(real, schema, name="real table").with_rows()
     warn_left_out(table, real, schema)
@@ -221,7 +226,7 @@ def _fewer(measure: str) -> dict[str, int]:
 
 
 def _roles(
-    table: Table, keys: Sequence[str] | str, sensitive: Sequence[str] | str
+    table: Table, keys: Texts, sensitive: Texts
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
     """Find keys and sensitive columns; say which were proposed."""
     given = {"keys": as_names(keys), "sensitive": as_names(sensitive)}

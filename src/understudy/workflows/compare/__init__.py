@@ -13,22 +13,23 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
-from understudy.data.schema import few
+from understudy.data.schema import Schema, few
 from understudy.data.source import source_of
-from understudy.data.tables import Table, warn_left_out, write_text
+from understudy.data.tables import Table, in_kind, warn_left_out, write_text
 from understudy.errors import NameNotFoundError, OptionError, near
-from understudy.jobs.progress import Progress, reporter, shows_progress, silent
+from understudy.jobs.progress import Progress, ProgressOrBar, reporter, shows_progress, silent
 from understudy.judging.comparison import Comparison, Synthesis
 from understudy.judging.findings import Finding, TableOfNumbers, plain
 from understudy.measures import MEASURES, Wanted
+from understudy.options import OptionsByName, Seed, Texts, check_arguments
 from understudy.synthesizers import synthesizer
 from understudy.workflows.assess import as_marked, markers_of, synthesis_of
 from understudy.workflows.assessment import Assessment, cards
-from understudy.workflows.calibrated import check_fits, with_calibration
+from understudy.workflows.calibrated import CalibrationOrPath, check_fits, with_calibration
 from understudy.workflows.compare.differences import (
     DECIDING,
     FIDELITY,
@@ -98,6 +99,17 @@ class Candidates:
     def recommendation(self) -> tuple[str, ...]:
         """What the intervals support, in sentences."""
         return self.judgement.sentences
+
+    def to_frame(self) -> Any:
+        """Give all findings as a frame of the kind that the training table was: one row each."""
+        first = next(iter(self.assessments.values()))
+        frames = [
+            dataclasses.replace(assessment, frame_kind="polars")
+            .to_frame()
+            .select(pl.lit(name).alias("candidate"), pl.all())
+            for name, assessment in self.assessments.items()
+        ]
+        return in_kind(pl.concat(frames), first.frame_kind)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; parts and tables of single findings stay with the assessments."""
@@ -183,22 +195,22 @@ Contest = Candidates  # its name in version 0.1.0
 @shows_progress
 def compare(
     train: Any,
-    candidates: Mapping[str, Any],
+    candidates: Annotated[Mapping[str, Any], 'give tables by name: {"cart": table}'],
     *,
     holdout: Any = None,
-    keys: Sequence[str] | str = (),
-    sensitive: Sequence[str] | str = (),
+    keys: Texts = (),
+    sensitive: Texts = (),
     target: str | None = None,
-    formula: Sequence[str] | str = (),
+    formula: Texts = (),
     aligned: bool = False,
-    by: str | Sequence[str] | None = None,
+    by: Texts | None = None,
     measures: Wanted | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    calibration: Any = None,
-    schema: Any = None,
+    options: OptionsByName = None,
+    calibration: CalibrationOrPath = None,
+    schema: Schema | str | Path | None = None,
     curve: bool = True,
-    seed: int = 0,
-    progress: Progress | bool = silent,
+    seed: Seed = 0,
+    progress: ProgressOrBar = silent,
 ) -> Candidates:
     """Compare several synthetic tables made from one training table.
 
@@ -226,6 +238,7 @@ def compare(
     >>> found.plane is None, found.recommendation[0][:19]
     (True, 'Nothing is recommen')
     """
+    check_arguments(compare, locals())
     if not candidates:
         raise OptionError("there is no candidate", hint='give at least one: {"cart": table}')
     asked = Request.of(

@@ -1,7 +1,7 @@
 """release(): from a real table to a folder that may be handed over, or to the reasons why not."""
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,14 +9,22 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from understudy.data.schema import Schema, dumps, infer, loads
-from understudy.data.schema import read as read_schema
-from understudy.data.tables import FORMATS, Taken, check_writable, holdout_rows, take_in
+from understudy.data.schema import Schema, as_schema, dumps, infer, loads
+from understudy.data.tables import FORMATS, PART, Taken, check_writable, holdout_rows, take_in
 from understudy.documents import loads_json
 from understudy.errors import OptionError, UnderstudyError
-from understudy.jobs.progress import Progress, reporter, shows_progress, silent
+from understudy.jobs.progress import ProgressOrBar, reporter, shows_progress, silent
 from understudy.judging.comparison import compare_tables
-from understudy.options import MOST_REPLICATES, MOST_ROWS, Above, Between, check
+from understudy.options import (
+    MOST_REPLICATES,
+    Between,
+    OptionsByName,
+    Rows,
+    Seed,
+    Texts,
+    by_name,
+    check_arguments,
+)
 from understudy.synthesizers import DEFAULT, SYNTHESIZERS, synthesizer
 from understudy.synthesizers.claims import claimed, refuse_typed_by_rows
 from understudy.synthesizers.generators import method_identity
@@ -56,28 +64,28 @@ class Decision:
 @shows_progress
 def release(
     real: Any,
-    policy: str | Path,
+    policy: Annotated[policies.Policy | str | Path, "give the path of a policy"],
     out: str | Path,
     *,
     method: str = DEFAULT,
-    rows: Annotated[int | None, Between(1, MOST_ROWS)] = None,
+    rows: Rows = None,
     replicates: Annotated[int, Between(1, MOST_REPLICATES)] = 1,
-    holdout_share: Annotated[float, Above(0)] = 0.5,
+    holdout_share: Annotated[float, PART] = 0.5,
     group: str | None = None,
     target: str | None = None,
-    formula: Sequence[str] | str = (),
-    keys: Sequence[str] | str = (),
-    sensitive: Sequence[str] | str = (),
-    by: str | Sequence[str] | None = None,
+    formula: Texts = (),
+    keys: Texts = (),
+    sensitive: Texts = (),
+    by: Texts | None = None,
     measures: Iterable[str] | str | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    schema: Any = None,
-    seed: int | None = None,
+    options: OptionsByName = None,
+    schema: Schema | str | Path | None = None,
+    seed: Seed | None = None,
     ledger: str | Path | None = None,
     steward_out: str | Path | None = None,
     allow_inconclusive: bool = False,
     restart: bool = False,
-    progress: Progress | bool = silent,
+    progress: ProgressOrBar = silent,
     tell: Callable[[str], None] = warn,
 ) -> Decision:
     """Split, synthesize, assess and judge; make the folder to hand over if every rule is kept.
@@ -125,11 +133,11 @@ def release(
     Decision
         A run that was stopped goes on where it was when the same is asked for again.
     """
+    check_arguments(release, locals())
     out, progress = Path(out), reporter(progress)
     steward = folders.beside(out, steward_out)
-    given = {name: dict(values) for name, values in (options or {}).items()}
-    check_method(method, given, rows, replicates)
-    check("", release, {"holdout_share": holdout_share})
+    given = by_name(options)
+    check_method(method, given)
     request = Request.of(
         keys=keys,
         sensitive=sensitive,
@@ -141,7 +149,8 @@ def release(
         policy=policy,
         seed=seed or 0,
     )
-    declared = None if schema is None else dumps(_declared(schema))
+    known = as_schema(schema)
+    declared = None if known is None else dumps(known)
     taken = _take_in(real, method, given.get(method, {}), declared)
     wanted = {
         **request.to_dict(),
@@ -181,23 +190,16 @@ def release(
         return _hand_over(Record(steward, bytes.fromhex(plan["key"])), out, allow_inconclusive)
 
 
-def check_method(
-    method: str, options: Mapping[str, Mapping[str, Any]], rows: int | None, replicates: int
-) -> None:
-    """Refuse a method, options and numbers that are not to be had."""
+def check_method(method: str, options: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a method and options that are not to be had."""
     synthesizer(method, **options.get(method, {})).ready()
     for name in options:
         if name in SYNTHESIZERS and name != method:
             raise OptionError(f"{name} has options, but the method is {method}", hint="drop them")
-    check("", release, {"rows": rows, "replicates": replicates})
 
 
 def _is_path(real: Any) -> bool:
     return isinstance(real, str | Path)
-
-
-def _declared(schema: Any) -> Schema:
-    return schema if isinstance(schema, Schema) else read_schema(Path(schema))
 
 
 def _take_in(real: Any, method: str, options: Mapping[str, Any], schema: str | None) -> Taken:

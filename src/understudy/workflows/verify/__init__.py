@@ -9,14 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from understudy.data.schema import loads
 from understudy.data.source import source_of
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
-from understudy.jobs.progress import Progress, reporter, shows_progress, silent
+from understudy.jobs.progress import Progress, ProgressOrBar, reporter, shows_progress, silent
 from understudy.measures import MEASURES
+from understudy.options import Between, check_arguments
 from understudy.workflows import policy as policies
 from understudy.workflows.assess import MARKED, answer
 from understudy.workflows.assessment import Assessment
@@ -35,6 +36,7 @@ from understudy.workflows.verify.receipt import (
 __all__ = ["Change", "Receipt", "Verification", "of", "read", "verify"]
 
 TOLERANCE = 1e-6
+TOLERATED = Between(0, below=1, why="use 0 or a small number, such as 1e-9")
 SAME = "the same values in the columns assessed"
 CHECKED = ("exchangeability_p_value", "warnings", "notes")
 ASKED = ("keys = auto:", "sensitive = all:", MARKED)  # how arguments were found: now they are given
@@ -84,13 +86,13 @@ class Verification:
 
 @shows_progress
 def verify(
-    path: str | Path,
+    path: Annotated[str | Path, "give the path of a receipt"],
     *,
     train: Any = None,
     synthetic: Any = None,
     holdout: Any = None,
-    tolerance: float | None = None,
-    progress: Progress | bool = silent,
+    tolerance: Annotated[float | None, TOLERATED] = None,
+    progress: ProgressOrBar = silent,
 ) -> Verification:
     """Repeat the assessment of a receipt and say what differs.
 
@@ -106,8 +108,7 @@ def verify(
     progress : True or callable, optional
         True shows a bar; a function is called with (label, done, total).
     """
-    if tolerance is not None and not 0 <= tolerance < 1:
-        raise OptionError(f"tolerance = {tolerance}", hint="use 0 or a small number, such as 1e-9")
+    check_arguments(verify, locals())
     receipt = read(path)
     given = {"train": train, "synthetic": synthetic, "holdout": holdout}
     places = {

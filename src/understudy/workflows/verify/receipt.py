@@ -80,6 +80,11 @@ class Receipt:
     machine: str
     assessment: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        many = f"{len(self.assessment['findings'])} findings"
+        files = ", ".join(f"{len(self.files[role])} {role}" for role in ROLES)
+        return f"Receipt({many}; tables: {files}; {'no' if self.policy is None else 'a'} policy)"
+
     @property
     def request(self) -> Request:
         """What was asked for, as far as the findings depend on it: the policy is beside it."""

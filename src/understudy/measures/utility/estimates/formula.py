@@ -70,7 +70,7 @@ class Formula:
         return tuple(dict.fromkeys(f.name for f in (self.response, *self.factors)))
 
 
-def as_formulas(given: Sequence[str] | str) -> tuple[str, ...]:
+def as_formulas(given: Iterable[str] | str) -> tuple[str, ...]:
     """Take one formula or several, each once.
 
     Examples

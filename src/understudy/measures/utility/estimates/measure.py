@@ -165,10 +165,7 @@ def estimates(
     for model, made in found:
         about = f"{model.formula}: " if several else ""
         notes += [f"{about}{note}" for note in _notes(comparison, model, made, chosen.rule)]
-    return Finding(
-        CARD.name,
-        unit=CARD.unit,
-        better=CARD.better,
+    return CARD.finding(
         value=value,
         interval=around(value, float(np.mean([made.spread for _, made in found])), 0.0, 1.0),
         reference=float(np.mean(references)) if len(references) == len(found) else None,
