@@ -85,7 +85,8 @@ class Between:
             return
         if not is_finite(value):
             raise OptionError(
-                f"{what} = {value!r} is no finite number", hint="give a finite number"
+                f"{what} = {value!r} is no finite number",
+                hint=self.why or "give a finite number",
             )
         hint = ""
         if self.above is not None and value <= self.above:

@@ -218,7 +218,7 @@ def test_interrupting_leaves_nothing_half_written(folder, tmp_path):
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
-    assert process.returncode == 130
+    assert process.returncode == 130, errors
     assert errors.strip() == "understudy: interrupted, nothing half written"
     assert list(tmp_path.iterdir()) == []
 

@@ -36,7 +36,7 @@ CARD = us.Card(
 )
 MODULE = f"""
 import understudy as us
-CARD = us.{CARD!r}
+CARD = us.Card(**{dataclasses.asdict(CARD)!r})
 @us.described(CARD)
 def columns(comparison):
     return us.Finding(CARD.name, unit=CARD.unit, better=CARD.better, value=len(comparison.names))

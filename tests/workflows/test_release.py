@@ -397,7 +397,7 @@ def test_no_space_and_no_rights_are_said(home, short, monkeypatch):
         ({"options": {"cart": {"cp": 1}}}, "cart has options, but the method is independent"),
         ({"options": {MEASURE: {"bnis": 1}}}, "no option 'bnis'"),
         ({"replicates": 0}, "replicates = 0"),
-        ({"holdout_share": 1.5}, "holdout = 1.5"),
+        ({"holdout_share": 1.5}, "holdout_share = 1.5"),
         ({"holdout_share": 1e-9}, "a control of 1 row: too few to judge by, 30 at least"),
         ({"holdout_share": 0.12}, "a control of 29 rows: too few to judge by, 30 at least"),
         ({"holdout_share": 0.99}, "2 rows to learn from: too few, 30 at least"),

@@ -58,7 +58,7 @@ def replace(
     schema: Schema | str | Path | None = None,
     seed: Seed = 0,
     progress: ProgressOrBar = silent,
-    constraints: Sequence[str] = (),
+    constraints: Annotated[Sequence[str], 'give a list of texts, such as ["start <= end"]'] = (),
     **options: Any,
 ) -> Any:
     """Draw columns of a table anew, given its other columns; row i stays the same person.

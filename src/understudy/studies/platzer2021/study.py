@@ -209,6 +209,7 @@ class Fidelity:
 
     Examples
     --------
+    >>> import polars as pl
     >>> table = Columns(2, {"x": np.array([0.0, 1.0])}, {"c": pl.Series(["a", "b"])})
     >>> Fidelity(table).of(Columns(1, {"x": np.array([0.0])}, {"c": pl.Series(["c"])}))
     {'f1': 0.75, 'f2': 1.0, 'f3': None}
