@@ -150,9 +150,9 @@ def test_what_is_no_contradiction() -> None:
 
 
 def test_a_text_is_no_list() -> None:
-    with pytest.raises(OptionError, match="is no(t a)? list"):
+    with pytest.raises(OptionError, match=r"is no(t a)? list"):
         us.synthesizer("independent", constraints="age > 3").fit(PEOPLE)
-    with pytest.raises(OptionError, match="is no(t a)? list"):
+    with pytest.raises(OptionError, match=r"is no(t a)? list"):
         replace(PEOPLE, ["age"], method="cart", constraints="age > 3")
 
 
