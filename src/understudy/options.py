@@ -14,7 +14,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral, Rational, Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeGuard, Union, get_args, get_origin, get_type_hints
@@ -337,9 +337,9 @@ def is_finite(value: Any) -> TypeGuard[Any]:
     >>> is_finite(10**400), is_finite(float("nan")), is_finite(True), is_finite("1")
     (True, False, False, False)
     """
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return isinstance(value, Real) and not isinstance(value, bool)
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    return isinstance(value, Rational) or math.isfinite(value)
 
 
 def check_number(

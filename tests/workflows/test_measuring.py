@@ -170,3 +170,32 @@ def test_replicates_share_the_codes_of_the_real_tables(monkeypatch):
     assert comparison.once("of this replicate", lambda: "of all") == "of all"
     own = [one.once("of this replicate", lambda one=one: one.synthetic) for one in each]
     assert own == [(source,) for source in comparison.synthetic]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [float("nan"), float("inf"), np.float32("nan"), True, "x", np.array([1.0]), 10**400],
+    ids=["nan", "infinite", "short nan", "true", "text", "array", "too large"],
+)
+@pytest.mark.parametrize("where", ["value", "reference", "p_value", "interval"])
+def test_a_number_that_is_none_is_a_failed_finding(where, number):
+    card = Card("fidelity.odd", "Odd", "m", "f", "fraction", "lower", "h", "s", "n")
+    fields = {"value": 0.5, where: (number, number) if where == "interval" else number}
+    measure = described(card)(lambda comparison: card.finding(**fields))
+    result = assess(people(100, 0), people(100, 1), measures=measure)
+    found = result["fidelity.odd"]
+    assert found.status == "failed"
+    assert found.value is None
+    assert type(result).from_dict(result.to_dict())["fidelity.odd"].note == found.note
+    assert result.to_json()
+    assert repr(found)
+    assert result.to_frame().height == 1
+
+
+@pytest.mark.parametrize("number", [2, np.int64(2), np.float32(2), 2.0, None])
+def test_numbers_of_any_width_are_taken(number):
+    card = Card("fidelity.odd", "Odd", "m", "f", "fraction", "lower", "h", "s", "n")
+    measure = described(card)(lambda comparison: card.finding(value=2.0, reference=number))
+    result = assess(people(100, 0), people(100, 1), measures=measure)
+    assert result["fidelity.odd"].status == "ok"
+    assert result.to_json()

@@ -1,11 +1,14 @@
 """Take measures on a comparison, on all rows or level by level; what cannot be done is said."""
 
 import dataclasses
+import math
 import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from understudy.errors import DataError, OptionError, UnderstudyError, interruption
 from understudy.jobs.workers import one_thread
@@ -77,7 +80,24 @@ def _insist(card: Card, found: Any) -> Finding:
     for word in ("unit", "better"):
         if (said := getattr(found, word)) != (promised := getattr(card, word)):
             raise DataError(f"{word} is '{said}' in its finding, '{promised}' on its card")
+    low, high = found.interval or (None, None)
+    numbers = {name: getattr(found, name) for name in ("value", "reference", "p_value")}
+    for name, number in {**numbers, "interval: low": low, "interval: high": high}.items():
+        if number is not None and not _is_number(number):
+            # the value may be a person's, and findings are shared
+            told = number if isinstance(number, float) else f"of type {type(number).__name__}"
+            raise DataError(f"{name} is {told} in its finding, not a finite number")
     return found
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a finite number that a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 @dataclass(frozen=True)
