@@ -35,12 +35,14 @@ CARD = us.Card(
     not_shown="Whether any is faithful.",
 )
 MODULE = f"""
+import dataclasses
 import understudy as us
 CARD = us.Card(**{dataclasses.asdict(CARD)!r})
 @us.described(CARD)
 def columns(comparison):
     return us.Finding(CARD.name, unit=CARD.unit, better=CARD.better, value=len(comparison.names))
 bare = lambda comparison: None
+plain = us.described(dataclasses.replace(CARD, name="plain"))(lambda comparison: None)
 text = "no function"
 """
 
@@ -122,6 +124,7 @@ def measures(tmp_path, monkeypatch):
         ("acme.x", "pack_m:bare", "it has no card"),
         ("privacy.x", "pack_m:text", "'no function' is no function"),
         ("acme.x", "no_such_pack:x", "ModuleNotFoundError"),
+        ("plain", "pack_m:plain", "its name has no family"),
     ],
 )
 def test_what_is_no_measure_is_a_finding_that_failed(measures, tmp_path, name, target, fault):
@@ -176,11 +179,20 @@ def test_a_function_that_gives_something_else_failed(monkeypatch):
         (lambda comparison: None, "has no card"),
         (3, "3 has no card"),
         (us.described(MEASURES["fidelity.moments"].card)(lambda c: None), "which is another's"),
+        (us.described(dataclasses.replace(CARD, name="columns"))(lambda c: None), "no family"),
+        (us.described(dataclasses.replace(CARD, name="acme."))(lambda c: None), "no family"),
     ],
 )
 def test_what_is_no_measure_is_refused(wanted, why):
     with pytest.raises(OptionError, match=why):
         choose([wanted], functions=True)
+
+
+def test_two_functions_with_one_name_are_refused():
+    other = us.described(CARD)(lambda comparison: None)
+    with pytest.raises(OptionError, match=r"two functions .* 'acme.columns'"):
+        choose([columns, other], functions=True)
+    assert choose([columns, columns], functions=True) == {"acme.columns": columns}
 
 
 def test_a_function_alone_needs_no_list():

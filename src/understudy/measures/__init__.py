@@ -48,6 +48,7 @@ class Measure(Protocol):
         """Look at the comparison and say what was found."""
 
 
+FAMILY_HINT = "put one before a dot, such as fidelity.coverage"
 _ALL: tuple[Callable[..., Finding], ...] = (
     marginals.univariate,
     marginals.bivariate,
@@ -96,7 +97,9 @@ class Measures(Registry[Measure]):
         card = getattr(part, "card", None)
         if not isinstance(card, Card):
             return "it has no card (understudy.described)"
-        return "" if card.name == name else f"its card calls it '{card.name}'"
+        if card.name != name:
+            return f"its card calls it '{card.name}'"
+        return "" if _has_family(name) else f"its name has no family: {FAMILY_HINT}"
 
     def stand_in(self, name: str, fault: str, why: str, hint: str, source: str) -> Measure:
         """Give a measure whose finding says that it could not be loaded."""
@@ -147,7 +150,11 @@ def choose(
     for wish in cast("Iterable[Any]", wanted) if several else [wanted]:
         if not isinstance(wish, str):
             measure = _checked(wish, functions)
-            own[measure.card.name] = measure
+            if own.setdefault(measure.card.name, measure) is not measure:
+                raise OptionError(
+                    f"measures: two functions have a card with the name '{measure.card.name}'",
+                    hint="give each a name of its own",
+                )
             continue
         found = [n for n in MEASURES if wish in ("all", n) or n.startswith(f"{wish}.")]
         if not found:
@@ -157,6 +164,10 @@ def choose(
             )
         chosen.update(found)
     return {**{name: MEASURES[name] for name in MEASURES if name in chosen}, **own}
+
+
+def _has_family(name: str) -> bool:
+    return all(name.partition("."))
 
 
 def check_some(chosen: Collection[str]) -> None:
@@ -181,6 +192,11 @@ def _checked(function: Any, allowed: bool) -> Measure:
         raise OptionError(
             f"measures: the function {called} has no name that another process would know",
             hint="declare it in a package, under the entry point group understudy.measures",
+        )
+    if not _has_family(card.name):
+        raise OptionError(
+            f"measures: the card of {called} has the name '{card.name}', which has no family",
+            hint=FAMILY_HINT,
         )
     if card.name in MEASURES and MEASURES[card.name] is not function:
         raise OptionError(
