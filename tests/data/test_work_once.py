@@ -5,6 +5,7 @@ import pickle
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -67,6 +68,27 @@ def test_one_assessment_of_two_replicates_does_everything_once(done: Counter[Any
         assert all(done["parsed", name, tuple(frame[name])] == 1 for name in names)
         assert all(done["text", name, tuple(frame[name])] == 1 for name in names)
     assert not {key[:2]: times for key, times in done.items() if times > 1}
+
+
+def test_the_levels_of_a_column_are_not_parsed_again(done: Counter[Any]) -> None:
+    tables = [varied(700, seed) for seed in range(1, 4)]
+    train, holdout, release = tables
+    chosen = ["fidelity.hellinger", "fidelity.moments", "privacy.identical_matches"]
+    result = us.assess(train, release, holdout=holdout, by="sex", measures=chosen)
+    assert {p.name for p in result["fidelity.hellinger"].parts} >= {"sex = f", "sex = m"}
+    for what in ("parsed", "text"):
+        times = Counter(key[1] for key in done.elements() if key[0] == what)
+        assert times == dict.fromkeys(train.drop("person_id").columns, len(tables))
+
+
+def test_the_rows_of_a_level_are_read_as_they_would_be_alone() -> None:
+    made = Table.of(people(300, 1))
+    kept = made.values("sex").labels.eq_missing("f")
+    part, alone = made.where(kept), Table.of(made.frame.filter(kept), made.schema)
+    assert part.plain.equals(alone.plain)
+    for name in made.schema.modelled:
+        assert np.array_equal(part.numbers(name), alone.numbers(name), equal_nan=True)
+        assert part.values(name).labels.equals(alone.values(name).labels)
 
 
 def test_a_table_has_one_source_and_keeps_its_work() -> None:

@@ -152,8 +152,7 @@ class MemorySource:
 
     def where(self, name: str, level: str) -> "MemorySource":
         """Keep the rows that have this level of a column."""
-        kept = self.table.frame.filter(self.table.values(name).labels == level)
-        return MemorySource(dataclasses.replace(self.table, frame=kept))
+        return MemorySource(self.table.where(self.table.values(name).labels.eq_missing(level)))
 
     def digest(self, key: bytes) -> str:
         """Give a keyed hash of the values: without the key, a guessed table cannot be confirmed."""

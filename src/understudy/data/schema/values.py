@@ -54,6 +54,11 @@ class Values:
     numbers: NDArray[np.float64] | None
     labels: pl.Series
 
+    def where(self, kept: pl.Series) -> "Values":
+        """Keep some rows."""
+        numbers = None if self.numbers is None else self.numbers[kept.to_numpy()]
+        return Values(numbers, self.labels.filter(kept))
+
 
 def read_values(series: pl.Series, column: Column) -> Values:
     """Read a series as the kind of its column; whatever does not parse becomes a label."""

@@ -1,7 +1,8 @@
 """Table: a polars frame and its schema."""
 
+import functools
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,14 @@ class Table:
             return same_level(values.labels, column.levels).alias(name)
         text = labels(pl.Series(values.numbers, nan_to_null=True))
         return pl.select(pl.coalesce(text, values.labels)).to_series().alias(name)
+
+    def where(self, kept: pl.Series) -> "Table":
+        """Keep some rows; what was read of them is not read again."""
+        part = replace(self, frame=self.frame.filter(kept))
+        for name in self.schema.modelled:
+            part.once(("values", name), functools.partial(self.values(name).where, kept))
+        part.once("plain", lambda: self.plain.filter(kept))
+        return part
 
     def with_rows(self) -> "Table":
         """Insist on at least one row."""
