@@ -337,7 +337,7 @@ def is_finite(value: Any) -> TypeGuard[Any]:
     >>> is_finite(10**400), is_finite(float("nan")), is_finite(True), is_finite("1")
     (True, False, False, False)
     """
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Real):
         return False
     return isinstance(value, Rational) or math.isfinite(value)
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from understudy.judging.comparison import compare_tables
 from understudy.judging.findings import Finding
 from understudy.measures import MEASURES, choose
 from understudy.options import declared
+from understudy.synthesizers.handover import Release, note_for
 from understudy.workflows.assess import assess
 from understudy.workflows.assessment import Assessment
 from understudy.workflows.compare.differences import (
@@ -109,6 +111,54 @@ def test_findings_are_those_of_assess(contest: us.Contest) -> None:
         seed=4,
     )
     assert [f.to_dict() for f in contest["fresh"]] == [f.to_dict() for f in alone]
+    assert contest["fresh"].notes == alone.notes
+    assert "privacy measures were tested" in " ".join(alone.notes)
+    assert set(contest["fresh"].provenance) == set(alone.provenance)
+
+
+def test_a_candidate_may_be_several_replicates() -> None:
+    train, release = real(120, 1), [real(120, 3), real(100, 4)]
+    asked: dict[str, Any] = {"measures": ["fidelity"], "options": CHEAP, "seed": 2}
+    found = us.compare(train, {"one": release[0], "two": release}, curve=False, **asked)
+    alone = assess(train, release, **asked)
+    assert [f.to_dict() for f in alone] == [found["two"][f.measure].to_dict() for f in alone]
+    one, two = found.to_dict()["candidates"]
+    assert "replicates" not in one
+    assert (two["replicates"], two["rows"]) == (2, 120)
+    with pytest.raises(UnderstudyError, match="candidate 'two'"):
+        us.compare(train, {"two": [train, train.drop("age")]})
+
+
+def test_what_files_say_of_themselves_is_told_of_each_candidate(tmp_path: Path) -> None:
+    train, files = real(200, 1), [tmp_path / name for name in ("a.csv", "b.csv")]
+    for file, method in zip(files, ("cart", "bootstrap"), strict=True):
+        Release.of_rows(us.synthesizer(method, seed=1).fit(train), 100).write(
+            [file], note=note_for(file)
+        )
+    given = dict(zip("ab", files, strict=True))
+    found = us.compare(train, given, measures=[], options=CHEAP, curve=False)
+    assert [found[name].provenance["method"] for name in found] == ["cart", "bootstrap"]
+    assert "method" not in found.provenance
+
+
+def test_a_function_is_told_as_an_extension(contest: us.Contest) -> None:
+    card = dataclasses.replace(MEASURES["fidelity.hellinger"].card, name="acme.nothing")
+
+    @us.described(card)
+    def nothing(comparison: Any) -> Finding:
+        return card.finding(value=0.0)
+
+    found = us.compare(real(60, 1), {"a": real(60, 2)}, measures=[nothing], options=CHEAP)
+    assert "nothing" in found.provenance["extensions"]["acme.nothing"]
+
+
+def test_notes_and_the_name_of_one(contest: us.Contest) -> None:
+    left_out = {"column": "id", "kind": "identifier", "why": "all values differ"}
+    more = dataclasses.replace(contest, provenance={"left_out": [left_out], "notes": ["a note"]})
+    assert more.notes == ("left out: 'id' (identifier: all values differ)", "a note")
+    assert repr(contest).startswith("Candidates(3 candidates: copy")
+    one = dataclasses.replace(contest, assessments={"copy": contest["copy"]})
+    assert repr(one).startswith("Candidates(1 candidate: copy")
 
 
 def test_plain_dict(contest: us.Contest) -> None:

@@ -16,7 +16,7 @@ from understudy.measures import Wanted
 from understudy.options import OptionsByName, Seed, Texts
 from understudy.workflows.assessment import Assessment
 from understudy.workflows.calibrated import CalibrationOrPath, check_fits, with_calibration
-from understudy.workflows.measuring import check_holdout, measure_all, subgroups
+from understudy.workflows.measuring import HoldoutCheck, check_holdout, measure_all, subgroups
 from understudy.workflows.provenance import origins, provenance
 from understudy.workflows.request import Fit, PolicyOrPath, Request
 
@@ -106,42 +106,56 @@ def assess(
     )
     real = Table.of(train, schema, name="training table")
     warn_left_out(real, train, schema)
-    result = answer(request, real, synthetic, holdout, progress=reporter(progress))
+    result = assess_tables(request, real, synthetic, holdout, progress=reporter(progress))
     return result.with_frames_like(train)
 
 
-def answer(
+def assess_tables(
     request: Request,
     train: Any,
     synthetic: Any,
     holdout: Any = None,
     *,
-    schema: Any = None,
     progress: Progress = silent,
 ) -> Assessment:
     """Assess tables as a request says, and judge the findings by its policy if it has one."""
     if progress is not silent:
         progress = _first_run(progress)
-    real = Table.of(train, schema, name="training table").with_rows()
+    real = Table.of(train, name="training table").with_rows()
     request, proposed = request.settled(real)
-    markers, doubts = markers_of(synthetic)
     comparison = compare_tables(
-        real,
-        synthetic,
-        holdout,
-        synthesis=synthesis_of(markers),
-        progress=progress,
-        **request.of_comparison,
+        real, synthetic, holdout, progress=progress, **request.of_comparison
     )
+    result = assess_comparison(request, comparison, synthetic, proposed)
+    progress("done", len(result), len(result))
+    return result if request.policy is None else request.policy.apply(result)
+
+
+def assess_comparison(
+    request: Request,
+    comparison: Comparison,
+    synthetic: Any,
+    proposed: Sequence[str] = (),
+    *,
+    checked: HoldoutCheck | None = None,
+    key: bytes | None = None,
+) -> Assessment:
+    """Assess one release as a request says.
+
+    ``synthetic`` is what was given for the release: its files may say how it was made.
+    ``proposed`` says what the advisor chose. ``checked`` is what is known of the holdout already,
+    and ``key`` that of the hashes, where several releases are assessed.
+    """
+    markers, doubts = markers_of(synthetic)
     if request.calibration is not None:
         check_fits(request.calibration, comparison)
+    comparison = dataclasses.replace(comparison, synthesis=synthesis_of(markers))
     comparison, said = as_marked(comparison, markers)
     levels = [subgroups(comparison, column) for column in request.by]
-    fresh, checked, spent = check_holdout(comparison)
+    fresh, known, spent = check_holdout(comparison) if checked is None else checked
     findings, seconds = measure_all(comparison, request.measures, fresh=fresh, levels=levels)
-    progress("done", len(findings), len(findings))
-    key = secrets.token_bytes(32)
-    told = {**provenance(comparison, key), **_stated_by_markers(markers), **checked}
+    key = secrets.token_bytes(32) if key is None else key
+    told = {**provenance(comparison, key), **_stated_by_markers(markers), **known}
     told["seconds"] = {**spent, **seconds}
     told |= {"fit": request.fit} if isinstance(request.fit, str) else {}
     told |= {"doubts": doubts} if doubts else {}
@@ -154,8 +168,7 @@ def answer(
     if levels:
         told["by"] = [split.by for split in levels]
         told["notes"] += [note for split in levels for note in split.notes]
-    result = Assessment(tuple(findings), told, key=key, own_cards=request.own_cards)
-    return result if request.policy is None else request.policy.apply(result)
+    return Assessment(tuple(findings), told, key=key, own_cards=request.own_cards)
 
 
 def markers_of(synthetic: Any) -> tuple[list[Marker | None], list[str]]:

@@ -77,13 +77,7 @@ class Assessment:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is to be known about the tables: columns left out, values that could not be read."""
-        return (
-            *(
-                f"left out: '{entry['column']}' ({entry['kind']}: {entry['why']})"
-                for entry in self.provenance.get("left_out") or ()
-            ),
-            *(self.provenance.get("notes") or ()),
-        )
+        return notes_of(self.provenance)
 
     def with_frames_like(self, data: Any) -> "Assessment":
         """Give the same assessment, whose ``to_frame`` gives the kind of frame that data is."""
@@ -177,3 +171,14 @@ def cards() -> dict[str, dict[str, Any]]:
     every = [measure.card for measure in MEASURES.values()]
     every += [attack.card for attack in ATTACKS.values()]
     return {card.name: card.to_dict() for card in every}
+
+
+def notes_of(provenance: Mapping[str, Any]) -> tuple[str, ...]:
+    """Say which columns were left out and why, then the notes of a provenance."""
+    return (
+        *(
+            f"left out: '{entry['column']}' ({entry['kind']}: {entry['why']})"
+            for entry in provenance.get("left_out") or ()
+        ),
+        *(provenance.get("notes") or ()),
+    )

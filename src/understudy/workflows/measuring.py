@@ -39,6 +39,8 @@ NOT_FRESH = (
     "Holdout rows stand in training, so they are no control: nothing can be told by comparing with "
     "them. Give real rows that the generator never saw."
 )
+# whether it is fresh, what the provenance tells of it, and the seconds
+HoldoutCheck = tuple[bool, dict[str, Any], dict[str, float]]
 VALUES = re.compile(r"""'[^']*'|`[^`]*`|"[^"]*"|\d[\d.,:-]*""")
 
 
@@ -151,7 +153,7 @@ def run_by_level(measure: Measure, found: Finding, levels: Levels) -> Finding:
     return dataclasses.replace(found, parts=(*found.parts, *parts))
 
 
-def check_holdout(comparison: Comparison) -> tuple[bool, dict[str, Any], dict[str, float]]:
+def check_holdout(comparison: Comparison) -> HoldoutCheck:
     """Ask whether the holdout is fresh; say what the provenance tells of it, and the seconds."""
     if not comparison.has_holdout:
         return True, {"warnings": []}, {}

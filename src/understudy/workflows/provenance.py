@@ -28,7 +28,9 @@ def provenance(comparison: Comparison, key: bytes | None = None) -> dict[str, An
 
     def described(source: Any) -> dict[str, Any]:
         told = {"rows": source.height, "columns": len(comparison.schema)}
-        return told if key is None else {**told, "hash": source.digest(key)}
+        if key is None:
+            return told
+        return {**told, "hash": source.once(("hash", key), lambda: source.digest(key))}
 
     return {
         **versions(),

@@ -9,6 +9,7 @@ the curve from copying to noise that a method should stay below.
 import dataclasses
 import json
 import math
+import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,14 +23,15 @@ from understudy.data.source import source_of
 from understudy.data.tables import Table, in_kind, warn_left_out, write_text
 from understudy.errors import NameNotFoundError, OptionError, near
 from understudy.jobs.progress import Progress, ProgressOrBar, reporter, shows_progress, silent
-from understudy.judging.comparison import Comparison, Synthesis
+from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Finding, TableOfNumbers, plain
+from understudy.judging.multiplicity import several_tests
 from understudy.measures import MEASURES, Wanted
 from understudy.options import OptionsByName, Seed, Texts, check_arguments
 from understudy.synthesizers import synthesizer
-from understudy.workflows.assess import as_marked, markers_of, synthesis_of
-from understudy.workflows.assessment import Assessment, cards
-from understudy.workflows.calibrated import CalibrationOrPath, check_fits, with_calibration
+from understudy.workflows.assess import assess_comparison
+from understudy.workflows.assessment import Assessment, cards, notes_of
+from understudy.workflows.calibrated import CalibrationOrPath
 from understudy.workflows.compare.differences import (
     DECIDING,
     FIDELITY,
@@ -39,8 +41,7 @@ from understudy.workflows.compare.differences import (
     spaced,
 )
 from understudy.workflows.compare.judgement import Dominance, judge
-from understudy.workflows.measuring import check_holdout, measure_all, run_measure, subgroups
-from understudy.workflows.provenance import provenance
+from understudy.workflows.measuring import check_holdout, run_measure
 from understudy.workflows.request import Request
 
 __all__ = ["Candidates", "Contest", "Difference", "Dominance", "compare"]
@@ -52,6 +53,7 @@ CHEAP: Mapping[str, Mapping[str, Any]] = {
     FIDELITY: {"resamples": 2, "permutations": 1},
     SHARE: {"permutations": 2, "register": 0.0},
 }
+OF_ONE_CANDIDATE = ("synthetic", "seconds", "notes", "method", "epsilon_spent", "doubts")
 POINTS = ("candidate", "x", "x low", "x high", "y", "y low", "y high")
 CURVE = ("flip", "x", "y")
 NO_PLANE = (
@@ -74,7 +76,8 @@ class Candidates:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        said = f"{len(self)} candidates: {few(self)}; not dominated: {few(self.pareto) or 'none'}"
+        some = "1 candidate" if len(self) == 1 else f"{len(self)} candidates"
+        said = f"{some}: {few(self)}; not dominated: {few(self.pareto) or 'none'}"
         return f"Candidates({said})"
 
     def __getitem__(self, candidate: str) -> Assessment:
@@ -89,6 +92,11 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.assessments)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of all candidates; each has notes of its own too."""
+        return notes_of(self.provenance)
 
     @property
     def pareto(self) -> tuple[str, ...]:
@@ -127,14 +135,21 @@ class Candidates:
     def _candidate(self, name: str) -> dict[str, Any]:
         assessment = self.assessments[name]
         by = self.judgement.dominated_by.get(name)
+        replicates = assessment.provenance["synthetic"]
+        elsewhere = (several_tests(assessment.findings), *self.notes)
         return {
             "name": name,
-            "rows": assessment.provenance["synthetic"][0]["rows"],
+            "rows": replicates[0]["rows"],
+            **({"replicates": len(replicates)} if len(replicates) > 1 else {}),
             "pareto": None if by is None else not by,
             "dominated_by": list(by or ()),
             "flagged": [f.measure for f in assessment if f.flagged],
             "failed": [f.measure for f in assessment if f.status == "failed"],
-            "notes": list(assessment.provenance["notes"]),
+            # a note on all tests is for the reader of one assessment, and what holds for all
+            # candidates is told once
+            "notes": [
+                n for n in assessment.provenance["notes"] if n not in (of_tests, *self.notes)
+            ],
             "seconds": round(sum(assessment.provenance["seconds"].values()), 3),
         }
 
@@ -219,7 +234,7 @@ def compare(
     train, holdout : path or frame
         The rows that the generators saw, and fresh real rows that none of them saw.
     candidates : mapping of names to paths or frames
-        One release each.
+        One release each; a list is one release of several replicates, as for ``assess``.
     keys, sensitive, target, formula, aligned, by, measures, options, calibration, schema, seed,
     progress
         As for ``assess``: measures that need keys are taken where keys are given. Three-way
@@ -262,23 +277,25 @@ def compare(
     if holdout is not None:
         control = Table.of(holdout, real.schema, name="holdout").with_rows()
     tables = {
-        name: Table.of(table, real.schema, name=f"candidate '{name}'").with_rows()
-        for name, table in candidates.items()
+        name: [
+            Table.of(table, real.schema, name=f"candidate '{name}'").with_rows()
+            for table in (given if isinstance(given, list | tuple) else [given])
+        ]
+        for name, given in candidates.items()
     }
     request, proposed = asked.settled(real)
     compared = _Comparisons(real, control, request)
     start = time.perf_counter()
     fresh, checked, _ = check_holdout(compared.with_release(next(iter(tables.values())), progress))
-    assessments, order, doubts = {}, {}, list[str]()
-    for number, (name, table) in enumerate(tables.items(), start=1):
+    key = secrets.token_bytes(32)
+    assessments, order = {}, {}
+    for number, (name, release) in enumerate(tables.items(), start=1):
         step = _numbered(progress, f"candidate {number} of {len(tables)}")
-        markers, unsure = markers_of(candidates[name])
-        doubts += unsure
-        comparison, said = as_marked(
-            compared.with_release(table, step, synthesis=synthesis_of(markers)), markers
+        comparison = compared.with_release(release, step)
+        result = assess_comparison(
+            request, comparison, candidates[name], proposed, checked=(fresh, checked, {}), key=key
         )
-        result = _assessed(comparison, request, fresh, said).with_frames_like(train)
-        assessments[name] = dataclasses.replace(result, provenance={**result.provenance, **checked})
+        assessments[name] = result.with_frames_like(train)
         codes = comparison.codes("synthetic", comparison.codec(bins=5, levels=5))
         order[name] = spaced(codes)
     found = tuple(differences(assessments, order))
@@ -289,9 +306,9 @@ def compare(
             progress("the curve of flip", len(curve_points), len(FLIPS))
     progress("done", 1, 1)
     placed = _plane(assessments, tuple(curve_points))
-    own = ("synthetic", "seconds", "notes")
     told = dict(next(iter(assessments.values())).provenance)
-    shared = {name: value for name, value in told.items() if name not in own}
+    shared = {name: value for name, value in told.items() if name not in OF_ONE_CANDIDATE}
+    doubts = [doubt for a in assessments.values() for doubt in a.provenance.get("doubts", [])]
     return Candidates(
         assessments,
         found,
@@ -315,39 +332,20 @@ class _Comparisons:
 
     def with_release(
         self,
-        release: Table,
+        release: Sequence[Table],
         progress: Progress = silent,
         *,
-        synthesis: Synthesis | None = None,
         options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> Comparison:
-        """Compare a release; other options than those of the request may be given."""
+        """Compare a release, all its replicates; options may differ from those of the request."""
         arguments = self.request.of_comparison
         return Comparison(
             self.train,
-            (source_of(release),),
+            tuple(map(source_of, release)),
             self.holdout,
             progress=progress,
-            synthesis=synthesis,
             **{**arguments, "options": arguments["options"] if options is None else options},
         )
-
-
-def _assessed(
-    comparison: Comparison, request: Request, fresh: bool, said: Sequence[str]
-) -> Assessment:
-    """Assess one candidate."""
-    if request.calibration is not None:
-        check_fits(request.calibration, comparison)
-    levels = [subgroups(comparison, column) for column in request.by]
-    findings, seconds = measure_all(comparison, request.measures, fresh=fresh, levels=levels)
-    told = {**provenance(comparison), "seconds": seconds}
-    if request.calibration is not None:
-        findings, told["calibration"] = with_calibration(findings, request.calibration, comparison)
-    if levels:
-        told["by"] = list(request.by)
-    told["notes"] = [*said, *told["notes"], *(note for split in levels for note in split.notes)]
-    return Assessment(tuple(findings), told, own_cards=request.own_cards)
 
 
 def _numbered(progress: Progress, which: str) -> Progress:
@@ -403,7 +401,7 @@ def _flips(train: Table, compared: _Comparisons) -> Iterator[tuple[float, float,
     for p in FLIPS:
         made = synthesizer("flip", p=p, seed=request.seed).fit(train)
         table = Table.of(pl.concat(list(made.batches())), train.schema, name="flip")
-        comparison = compared.with_release(table, options=cheap)
+        comparison = compared.with_release([table], options=cheap)
         fidelity, share = (run_measure(MEASURES[name], comparison) for name in DECIDING)
         if fidelity.value is not None and share.value is not None and fidelity.reference:
             yield p, fidelity.value / fidelity.reference, share.value

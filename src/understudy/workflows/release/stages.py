@@ -26,7 +26,7 @@ from understudy.synthesizers.handover import Release, note_for, readme
 from understudy.synthesizers.synthesizer import Synthesizer, warn
 from understudy.workflows import policy as policies
 from understudy.workflows import verify as receipt
-from understudy.workflows.assess import answer
+from understudy.workflows.assess import assess_tables
 from understudy.workflows.assessment import Assessment
 from understudy.workflows.release import folders
 from understudy.workflows.release.record import Record
@@ -182,7 +182,7 @@ def judge(work: Work, progress: Progress) -> None:
     if work.record.holds(work.candidate / VERDICT):
         return
     train, holdout = work.tables()
-    result = answer(work.request, train, work.synthetic, holdout, progress=progress)
+    result = assess_tables(work.request, train, work.synthetic, holdout, progress=progress)
     rules = policies.loads(work.plan["policy"], measures=MEASURES)
     result = rules.apply(_without_places(result, work.folder))
     outcome = policies.worst(verdict["outcome"] for verdict in result.verdicts)

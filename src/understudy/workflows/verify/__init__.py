@@ -19,7 +19,7 @@ from understudy.jobs.progress import Progress, ProgressOrBar, reporter, shows_pr
 from understudy.measures import MEASURES
 from understudy.options import Between, check_arguments
 from understudy.workflows import policy as policies
-from understudy.workflows.assess import MARKED, answer
+from understudy.workflows.assess import MARKED, assess_tables
 from understudy.workflows.assessment import Assessment
 from understudy.workflows.verify.differences import Change, of_findings, of_values, of_verdicts
 from understudy.workflows.verify.receipt import (
@@ -144,7 +144,7 @@ def verify(
 def _again(receipt: Receipt, tables: Mapping[str, list[Any]], progress: Progress) -> Assessment:
     """Assess and judge as the receipt says."""
     train, holdout = tables["train"][0], next(iter(tables["holdout"]), None)
-    result = answer(receipt.request, train, tables["synthetic"], holdout, progress=progress)
+    result = assess_tables(receipt.request, train, tables["synthetic"], holdout, progress=progress)
     if receipt.policy is None:
         return result
     rules = policies.loads(receipt.policy, name="the receipt's policy", measures=MEASURES)
