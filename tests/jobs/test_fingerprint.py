@@ -143,6 +143,15 @@ def test_equal_things_do_not(one, other):
     assert fingerprint(one) == fingerprint(other)
 
 
+@pytest.mark.parametrize("kind", [pl.Float64, pl.Float32])
+def test_the_sign_of_a_zero_in_a_frame_counts(kind):
+    def made(zero):
+        return pl.DataFrame({"a": pl.Series([zero, 1.0, None, zero], dtype=kind), "b": range(4)})
+
+    assert fingerprint(made(0.0)) != fingerprint(made(-0.0))
+    assert fingerprint(made(-0.0)) == fingerprint(made(-0.0))
+
+
 def test_what_was_computed_from_the_rest_is_no_difference():
     used, fresh = Model(array()), Model(array())
     assert used.total == 0

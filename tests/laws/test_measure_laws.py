@@ -1,5 +1,6 @@
 """Properties that every measure must have, run over the whole dict of measures."""
 
+import dataclasses
 import json
 
 import polars as pl
@@ -167,3 +168,14 @@ def test_a_broken_law_is_named():
         check_measure(rows)
     with pytest.raises(us.UnderstudyError, match="has no card"):
         check_measure(lambda comparison: None)
+
+
+def test_a_value_that_is_no_number_is_told_before_all_else():
+    card = dataclasses.replace(MEASURES["fidelity.moments"].card, name="acme.nothing", needs=())
+
+    @us.described(card)
+    def nothing(comparison):
+        return card.finding(value=float("nan"))
+
+    with pytest.raises(AssertionError, match="value is nan in its finding, not a finite number"):
+        check_measure(nothing, thorough=False)

@@ -167,7 +167,11 @@ class _Reading:
         objects = [name for name, kind in plain.schema.items() if kind == pl.Object]
         rest = plain.drop(objects)
         rows = rest.hash_rows(seed=0).to_numpy() if rest.width else np.empty(0)
-        return self._all("frame", frame.height, head, rows, [plain[n].to_list() for n in objects])
+        # rows with 0.0 and -0.0 are equal, and so are their hashes
+        zeros = (pl.selectors.float() == 0) & (1 / pl.selectors.float() < 0)
+        negative = [column.arg_true().to_numpy() for column in rest.select(zeros)]
+        others = [plain[n].to_list() for n in objects]
+        return self._all("frame", frame.height, head, rows, negative, others)
 
     def _function(self, function: types.FunctionType) -> bytes:
         home = str(function.__globals__.get("__name__"))
