@@ -47,10 +47,7 @@ def level_coverage(comparison: Comparison, *, least: int = LEAST) -> Finding:
         )
         for name, known in levels.items()
     ]
-    return Finding(
-        CARD.name,
-        unit=CARD.unit,
-        better=CARD.better,
+    return CARD.finding(
         value=found / total,
         interval=wilson(found, total),
         reference=reference,
