@@ -31,11 +31,11 @@ _HOMES = {
     "calibrate": "understudy.workflows.calibrate",
     "compare": "understudy.workflows.compare",
     "described": "understudy.judging.findings",
-    "keys": "understudy.workflows.advise:advise",
+    "keys": "understudy.workflows.advise",
     "load": "understudy.synthesizers",
     "release": "understudy.workflows.release",
     "replace": "understudy.synthesizers.partial",
-    "schema": "understudy.data.tables:schema_of",
+    "schema": "understudy.data.tables",
     "split": "understudy.data.tables",
     "synthesizer": "understudy.synthesizers",
     "verify": "understudy.workflows.verify",
@@ -47,8 +47,7 @@ __all__ = ["__version__", *_HOMES]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'understudy' has no attribute '{name}'")
-    module, _, other = _HOMES[name].partition(":")
-    return getattr(importlib.import_module(module), other or name)
+    return getattr(importlib.import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

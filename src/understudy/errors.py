@@ -47,6 +47,10 @@ class NameNotFoundError(OptionError, KeyError):
     """A name that nothing here has: of a measure, a candidate or a table."""
 
 
+class ColumnNotFoundError(SchemaError, KeyError):
+    """A column that a schema does not have."""
+
+
 class MissingExtraError(UnderstudyError):
     """An optional library is not installed."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, TypeVar, cast
 
-from understudy.errors import MissingExtraError
+from understudy.errors import MissingExtraError, NameNotFoundError, near
 
 T = TypeVar("T")
 
@@ -64,6 +64,8 @@ class Registry(MutableMapping[str, T]):
         declared = self._declared  # looked up first, so that a name that is not theirs is told
         if name not in self._parts and name in declared:
             self._parts[name] = self._load(declared[name])
+        if name not in self._parts:
+            raise NameNotFoundError(f"there is no {self.noun} '{name}'", hint=near(name, self))
         part = self._parts[name]
         if isinstance(part, str):
             module, _, attribute = part.partition(":")

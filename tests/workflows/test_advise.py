@@ -12,7 +12,7 @@ from people import people
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.workflows import advise as advisor
-from understudy.workflows.advise import _named, advise, resolve
+from understudy.workflows.advise import _named, resolve
 
 
 def alone(frame, names):
@@ -27,7 +27,7 @@ def table():
 
 
 def test_every_share_is_exact(table):
-    found = advise(table)
+    found = us.keys(table)
     assert found.rows == 300
     for column in found.columns:
         assert column.unique == alone(table, [column.name])
@@ -39,7 +39,7 @@ def test_every_share_is_exact(table):
 
 
 def test_columns_and_sets_are_ranked(table):
-    found = advise(table)
+    found = us.keys(table)
     shares = [column.unique for column in found.columns]
     assert shares == sorted(shares, reverse=True)
     pairs = [each for each in found.sets if len(each.names) == 2]
@@ -49,12 +49,12 @@ def test_columns_and_sets_are_ranked(table):
 
 
 def test_identifiers_and_constants_are_no_keys(table):
-    found = advise(table)
+    found = us.keys(table)
     assert not {"person_id", "country", "nothing"} & {c.name for c in found.columns}
 
 
 def test_roles_are_told_by_name_and_in_words(table):
-    found = advise(table)
+    found = us.keys(table)
     roles = {column.name: column.role for column in found.columns}
     assert roles["sex"] == roles["age"] == roles["town"] == roles["day"] == "known"
     assert roles["income"] == roles["smoker"] == "sensitive"
@@ -92,14 +92,14 @@ def test_names_that_say_nothing_leave_it_to_the_shapes():
             "q3": rng.normal(size=500),
         }
     )
-    found = advise(frame)
+    found = us.keys(frame)
     assert found.sensitive == ()
     assert set(found.keys) == {"q1", "q2"}  # others seldom know q3 exactly
     assert "seldom know exactly" in next(c.why for c in found.columns if c.name == "q3")
 
 
 def test_a_declared_sensitive_column_is_never_a_key(table):
-    free, bound = advise(table), advise(table, sensitive=["age", "town"])
+    free, bound = us.keys(table), us.keys(table, sensitive=["age", "town"])
     assert "age" in free.keys
     assert not {"age", "town"} & set(bound.keys)
     assert {"age", "town"} <= set(bound.sensitive)
@@ -113,32 +113,32 @@ def test_the_budget_holds(monkeypatch):
     monkeypatch.setattr(advisor, "time", SimpleNamespace(perf_counter=lambda: float(next(clock))))
     looked = []
     for seconds in (5, 30):
-        found = advise(table, budget=seconds)
+        found = us.keys(table, budget=seconds)
         assert not found.complete
         assert found.looked <= wide.width + seconds, "the columns alone are always looked at"
         looked.append(found.looked)
     assert looked[0] < looked[1]
-    assert advise(table, budget=1e6).complete
+    assert us.keys(table, budget=1e6).complete
     assert all(each.unique == alone(wide, list(each.names)) for each in found.sets)
     for budget in (0, -1, float("nan")):
         with pytest.raises(OptionError, match="budget"):
-            advise(table, budget=budget)
+            us.keys(table, budget=budget)
 
 
 def test_the_search_for_keys_stops_when_time_is_up():
     """Keys are proposed even so: the column that singles out most by itself."""
     rng = np.random.default_rng(1)
     wide = pl.DataFrame({f"c{i}": rng.integers(0, 50, 2000).astype(str) for i in range(10)})
-    late = advise(wide, budget=1e-9)
+    late = us.keys(wide, budget=1e-9)
     assert (late.complete, len(late.keys), late.looked, late.sets) == (False, 1, 1, ())
     assert late.keys_unique == alone(wide, list(late.keys))
-    assert len(advise(wide).keys) > 1
+    assert len(us.keys(wide).keys) > 1
 
 
 def test_an_empty_table_is_an_error(table):
     with pytest.raises(DataError, match="no rows"):
-        advise(table.head(0))
-    single = advise(table.head(1))  # nobody differs from anybody
+        us.keys(table.head(0))
+    single = us.keys(table.head(1))  # nobody differs from anybody
     assert single.keys == single.columns == ()
 
 
@@ -148,7 +148,7 @@ def test_an_empty_table_is_an_error(table):
 def test_words_become_names(table):
     real = Table.of(table)
     keys, sensitive, said = resolve(real, "auto", "all")
-    assert keys == advise(table).keys
+    assert keys == us.keys(table).keys
     assert set(sensitive) == set(real.schema.modelled) - set(keys) - {"country", "nothing"}
     assert [text.split(":")[0] for text in said] == ["keys = auto", "sensitive = all"]
     assert resolve(real, ["auto"], ["income"])[:2] == (keys, ("income",))
@@ -179,7 +179,7 @@ def test_assess_takes_the_words(table):
         measures=["privacy.attribute_disclosure"],
     )
     provenance = result.provenance
-    assert provenance["keys"] == list(advise(table).keys)
+    assert provenance["keys"] == list(us.keys(table).keys)
     assert "smoker" in provenance["sensitive"]
     assert provenance["notes"][0].startswith("keys = auto: ")
     found = result["privacy.attribute_disclosure"]
@@ -196,4 +196,4 @@ def test_compare_takes_the_words(table):
         measures=["privacy.replicated_uniques"],
     )
     assert found["a"]["privacy.replicated_uniques"].status == "ok"
-    assert found["a"].provenance["keys"] == list(advise(table).keys)
+    assert found["a"].provenance["keys"] == list(us.keys(table).keys)

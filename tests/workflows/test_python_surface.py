@@ -1,5 +1,6 @@
 """What a Python user expects of results: names, frames, short reprs, a bar, warnings."""
 
+import inspect
 import pickle
 import warnings
 
@@ -12,6 +13,7 @@ import process
 import understudy as us
 from people import people
 from understudy.data.schema import dumps
+from understudy.data.source import source_of
 from understudy.errors import OptionError
 from understudy.judging.comparison import compare_tables
 from understudy.judging.findings import TableOfNumbers
@@ -205,6 +207,51 @@ def test_columns_that_a_fit_leaves_out_are_said(tables):
         warnings.simplefilter("error")
         us.synthesizer("bootstrap").fit(train, schema=us.schema(train))
         us.synthesizer("bootstrap").fit(us.Table.of(train)).sample(3)
+
+
+def test_columns_that_keys_and_release_leave_out_are_said(tables, tmp_path):
+    train = tables["train"]
+    with pytest.warns(us.LeftOutWarning, match=r"'person_id' \(identifier\)") as caught:
+        us.keys(train)
+    assert [one.filename for one in caught] == [__file__]
+    asked = {"method": "bootstrap", "measures": ["fidelity.moments"], "seed": 1}
+    with pytest.warns(us.LeftOutWarning, match=r"'person_id' \(identifier\)") as caught:
+        us.release(train, us.Policy.loads(POLICY), tmp_path / "out", **asked)
+    assert [one.filename for one in caught if one.category is us.LeftOutWarning] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        us.keys(train, schema=us.schema(train))
+        us.keys(us.Table.of(train))
+
+
+def test_a_fitted_model_is_pickled_without_its_listeners(tables):
+    train, heard = tables["train"].drop("person_id"), []
+    made = us.synthesizer("bootstrap", seed=1, progress=lambda *told: heard.append(told)).fit(train)
+    again = pickle.loads(pickle.dumps(made))
+    heard.clear()
+    assert again.sample(5).equals(us.synthesizer("bootstrap", seed=1).fit(train).sample(5))
+    assert not heard
+
+
+@pytest.mark.parametrize("name", ["MEASURES", "SYNTHESIZERS", "schema"])
+def test_a_name_that_is_not_there_is_a_key_error_with_a_hint(tables, name):
+    known = us.schema(tables["train"]) if name == "schema" else getattr(us, name)
+    with pytest.raises(KeyError) as caught:
+        known["zz"]
+    assert isinstance(caught.value, us.UnderstudyError)
+    assert "there is no " in str(caught.value)
+    assert "hint: there are: " in str(caught.value)
+
+
+def test_public_functions_have_the_names_they_are_called_by():
+    functions = {n: getattr(us, n) for n in us.__all__ if inspect.isfunction(getattr(us, n))}
+    assert {"keys", "schema", "assess"} <= set(functions)
+    assert {n: f.__name__ for n, f in functions.items()} == {n: n for n in functions}
+
+
+def test_a_codec_is_fitted_to_a_table(tables):
+    table = us.Table.of(tables["train"])
+    assert us.Codec.fit(table, bins=5) == us.Codec.fit(source_of(table), bins=5)
 
 
 def test_a_bar_shows_how_far_a_fit_and_a_sample_are(tables, capsys):

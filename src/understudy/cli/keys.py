@@ -31,10 +31,10 @@ def command(
     Columns and small sets of columns are ranked by the share of records that they single out; all
     shares are counted on all rows. Whether others know a column is for you to judge.
     """
-    from understudy.workflows.advise import advise
+    from understudy.workflows import advise
 
     common.check_outputs([], [data, schema], json_file=json_file)
-    found = advise(data, schema=schema, budget=budget)
+    found = advise.keys(data, schema=schema, budget=budget)
     told = {**found.to_dict(), "line": line(found)}
     common.put_out(told, json_file, quiet, lambda _: _show(found))
 

@@ -277,7 +277,7 @@ class Codec:
     @classmethod
     def fit(
         cls,
-        rows: Counted,
+        rows: Table | Counted,
         names: Iterable[str] | None = None,
         *,
         bins: int = 100,
@@ -288,8 +288,11 @@ class Codec:
         Numbers and dates are cut at the quantiles of the rows given, equal cuts merged.
         With ``levels``, the rest of the levels share one code; without, none is lumped.
         """
+        from understudy.data.source import source_of
+
         if bins < 1 or (levels is not None and levels < 1):
             raise OptionError(f"bins = {bins}, levels = {levels}", hint="use at least 1")
+        rows = source_of(rows) if isinstance(rows, Table) else rows
         names = rows.schema.modelled if names is None else tuple(names)
         return cls(tuple(_fit_column(rows, rows.schema[n], bins, levels) for n in names))
 

@@ -81,6 +81,10 @@ class Synthesizer:
             said.append(f"fitted to {self.rows_:,} rows of {len(self.schema_.modelled)} columns")
         return f"Synthesizer({', '.join(said)})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what the caller listens with: it is no part of what was learnt."""
+        return {**vars(self), "progress": silent, "tell": warn}
+
     def __sklearn_clone__(self) -> Self:
         """Give another one of the same settings that has learnt nothing."""
         method = type(self.method)(**copy.deepcopy(options_given(self.method)))

@@ -11,8 +11,8 @@ from unittest import mock
 import numpy as np
 import polars as pl
 
+from understudy.data import tables
 from understudy.data.source import Source
-from understudy.data.tables import schema_of
 from understudy.judging.comparison import Comparison, compare_tables
 from understudy.judging.findings import Finding
 from understudy.measures import Measure, choose
@@ -117,7 +117,7 @@ class MeasureLaws:
         """Assess with all measures, in the roles that the table has columns for."""
         given = {
             "measures": list(self.measures.values()),
-            "schema": schema_of(train),
+            "schema": tables.schema(train),
             **_roles(train.columns),
             **more,
         }

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.schema import Column, Schema, few
-from understudy.data.tables import Table
+from understudy.data.tables import Table, warn_left_out
 from understudy.errors import OptionError
 from understudy.options import Seconds, Texts, check_arguments
 
@@ -112,7 +112,7 @@ class Advice:
         }
 
 
-def advise(
+def keys(
     data: Any,
     *,
     schema: Schema | str | Path | None = None,
@@ -130,12 +130,13 @@ def advise(
     >>> import polars as pl
     >>> people = pl.DataFrame({"sex": ["f", "m"] * 20, "age": list(range(20, 40)) * 2,
     ...                        "region": ["n", "n", "s", "s"] * 10, "income": [1, 2, 3, 4] * 10})
-    >>> found = advise(people)
+    >>> found = keys(people)
     >>> found.keys, found.sensitive
     (('age',), ('income',))
     """
-    check_arguments(advise, locals())
+    check_arguments(keys, locals())
     table = Table.of(data, schema, name="training table").with_rows()
+    warn_left_out(table, data, schema, depth=3)
     declared = as_names(sensitive)
     table.schema.check_modelled("sensitive", () if declared == (ALL,) else declared)
     search = _Search(table, time.perf_counter() + budget)
@@ -280,17 +281,17 @@ def _dense(codes: Any) -> Ints:
 
 
 def resolve(
-    table: Table, keys: Texts, sensitive: Texts
+    table: Table, wanted_keys: Texts, wanted_sensitive: Texts
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
     """Turn the words ``auto`` (keys) and ``all`` (sensitive) into names; say what they became.
 
     A column of that name is meant, if there is one.
     """
-    named = {"keys": as_names(keys), "sensitive": as_names(sensitive)}
+    named = {"keys": as_names(wanted_keys), "sensitive": as_names(wanted_sensitive)}
     said = []
     modelled = table.schema.modelled
     if named["keys"] == (AUTO,) and AUTO not in modelled:
-        chosen = advise(table, sensitive=named["sensitive"]).keys
+        chosen = keys(table, sensitive=named["sensitive"]).keys
         if not chosen:
             raise OptionError(
                 "keys: no column could be proposed", hint="name what an attacker may know (--keys)"

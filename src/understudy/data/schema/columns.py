@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from understudy.errors import OptionError, SchemaError, near
+from understudy.errors import ColumnNotFoundError, OptionError, SchemaError, near
 
 Kind = Literal["number", "category", "date", "identifier", "text", "constant"]
 Stored = Literal[
@@ -192,7 +192,7 @@ class Schema:
 
     def __getitem__(self, name: str) -> Column:
         if name not in self._by_name:
-            raise SchemaError(f"there is no column '{name}'", hint=near(name, self.names))
+            raise ColumnNotFoundError(f"there is no column '{name}'", hint=near(name, self.names))
         return self._by_name[name]
 
     @cached_property

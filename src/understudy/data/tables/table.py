@@ -141,12 +141,12 @@ class Table:
         return self
 
 
-def schema_of(data: Any) -> Schema:
+def schema(data: Any) -> Schema:
     """Say what the columns of a path or a frame are, and why; a schema file (TOML) is read.
 
     Examples
     --------
-    >>> schema_of(pl.DataFrame({"sex": ["f", "m", "f"], "age": [31, 44, 19]}))["sex"].kind
+    >>> schema(pl.DataFrame({"sex": ["f", "m", "f"], "age": [31, 44, 19]}))["sex"].kind
     'category'
     """
     if isinstance(data, Table):

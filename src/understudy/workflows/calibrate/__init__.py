@@ -35,7 +35,8 @@ from understudy.options import (
 )
 from understudy.synthesizers import SYNTHESIZERS
 from understudy.synthesizers.generators import Ours
-from understudy.workflows.advise import AUTO, advise, as_names, resolve
+from understudy.workflows import advise
+from understudy.workflows.advise import AUTO, as_names, resolve
 from understudy.workflows.calibrate.planting import LEAK_KINDS, Bench, Ground
 from understudy.workflows.calibrate.schedule import Schedule, seen_entry, summary
 from understudy.workflows.calibrated import Calibration
@@ -233,7 +234,7 @@ def _roles(
     asked = [r for r, named in given.items() if named == (AUTO,) and AUTO not in table.schema]
     said = []
     if asked:
-        found = advise(table, sensitive=() if "sensitive" in asked else given["sensitive"])
+        found = advise.keys(table, sensitive=() if "sensitive" in asked else given["sensitive"])
         for role in asked:
             other = given["keys" if role == "sensitive" else "sensitive"]
             proposed = [name for name in getattr(found, role) if name not in other]

@@ -147,9 +147,7 @@ class Candidates:
             "failed": [f.measure for f in assessment if f.status == "failed"],
             # a note on all tests is for the reader of one assessment, and what holds for all
             # candidates is told once
-            "notes": [
-                n for n in assessment.provenance["notes"] if n not in (of_tests, *self.notes)
-            ],
+            "notes": [n for n in assessment.provenance["notes"] if n not in elsewhere],
             "seconds": round(sum(assessment.provenance["seconds"].values()), 3),
         }
 

@@ -10,7 +10,16 @@ from typing import Annotated, Any
 import polars as pl
 
 from understudy.data.schema import Schema, as_schema, dumps, infer, loads
-from understudy.data.tables import FORMATS, PART, Taken, check_writable, holdout_rows, take_in
+from understudy.data.tables import (
+    FORMATS,
+    PART,
+    Table,
+    Taken,
+    check_writable,
+    holdout_rows,
+    take_in,
+    warn_left_out,
+)
 from understudy.documents import loads_json
 from understudy.errors import OptionError, UnderstudyError
 from understudy.jobs.progress import ProgressOrBar, reporter, shows_progress, silent
@@ -182,6 +191,7 @@ def release(
         if done is None:
             with _nothing_in_vain(unfinished):
                 work = _begin(unfinished, plan, taken, real)
+                warn_left_out(Table(taken.frame.clear(), work.schema, taken.name), real, schema)
                 del taken  # from here on the halves are read from their files
                 stages.synthesize(work, progress, ledger, tell)
                 stages.judge(work, progress)
