@@ -12,7 +12,6 @@ import understudy as us
 from people import people
 from understudy.attacks import ATTACKS
 from understudy.cli.common import parse_options
-from understudy.cli.synthesize import replicate_paths
 from understudy.errors import OptionError
 from understudy.measures import MEASURES
 from understudy.options import MOST_ROWS, check_each, check_number, declared
@@ -110,7 +109,13 @@ def test_rows_can_be_counted(rows):
 
 def test_replicates_splits_and_workers_have_an_end(tmp_path):
     real = people(40, 1)
-    refused("replicates = 100000", lambda: replicate_paths(tmp_path / "out.csv", 10**5))
+
+    def asked(option: str, number: int) -> None:
+        given = ["real.csv", "--out", str(tmp_path / "out.csv"), option, str(number)]
+        synthesize.command.main(given, standalone_mode=False)
+
+    refused("replicates = 100000", lambda: asked("--replicates", 10**5))
+    refused("rows = 1000000000001", lambda: asked("--rows", 10**12 + 1))
     refused("replicates = 100000", lambda: us.release(real, "p.toml", "out", replicates=10**5))
     refused("replicates = 100000", lambda: us.replace(real, ["age"], replicates=10**5))
     refused("splits = 100000", lambda: us.benchmark(real, methods=["cart"], splits=10**5))

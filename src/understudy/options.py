@@ -104,9 +104,14 @@ class Between:
 
 
 SHARE = Between(0, 1)
-Workers = Annotated[int | None, Between(1, MOST_WORKERS)]
-Rows = Annotated[int | None, Between(1, MOST_ROWS)]
-Seed = Annotated[int, Between(0, math.inf)]
+WORKERS = Between(1, MOST_WORKERS)
+ROWS = Between(1, MOST_ROWS)
+ROWS_OR_NONE = Between(0, MOST_ROWS)
+REPLICATES = Between(1, MOST_REPLICATES)
+SEED = Between(0, math.inf)
+Workers = Annotated[int | None, WORKERS]
+Rows = Annotated[int | None, ROWS]
+Seed = Annotated[int, SEED]
 SECONDS = Between(above=0, most=math.inf, why="use a number of seconds above 0")
 Seconds = Annotated[float, SECONDS]
 NUMBERS_OR_BINS = Between(2, besides=0, why="0 leaves numbers as they are; else 2 up")

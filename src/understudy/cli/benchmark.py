@@ -7,15 +7,16 @@ from typing import Any
 import click
 
 from understudy.cli import common
+from understudy.options import REPLICATES, ROWS
 
 
 @click.command("benchmark")
 @click.argument("train", type=common.FILE)
 @click.option("--methods", callback=common.names, required=True, metavar="A,B", help="Their names.")
-@click.option("--splits", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option("--splits", type=common.WholeNumber(REPLICATES), default=10, show_default=True)
 @click.option("--holdout", type=common.FILE, help="Fit TRAIN and this in turn; else random halves.")
 @common.target
-@click.option("--rows", type=click.IntRange(min=1), help="As many as the control if not given.")
+@click.option("--rows", type=common.WholeNumber(ROWS), help="As many as the control if not given.")
 @click.option("--out", type=common.FILE, help="A folder of finished cells, to go on from later.")
 @common.schema
 @common.options

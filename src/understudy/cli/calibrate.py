@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from understudy.cli import common
+from understudy.options import ROWS
 
 
 @click.command("calibrate")
@@ -15,7 +16,7 @@ from understudy.cli import common
 @click.option("--method", metavar="NAME", help="Plant in its output instead of in real rows.")
 @common.seconds("--budget", 480.0, "Seconds, of all goes together.")
 @click.option(
-    "--rows", type=click.IntRange(min=1), default=15_000, show_default=True,
+    "--rows", type=common.WholeNumber(ROWS), default=15_000, show_default=True,
     help="Real rows to use at most.",
 )  # fmt: skip
 @common.listed("--keys", "A,B", common.KEYS + " The default.")

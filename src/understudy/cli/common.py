@@ -14,7 +14,7 @@ import click
 from understudy.documents import loads_json
 from understudy.errors import DataError, OptionError
 from understudy.jobs.progress import Progress as Progress
-from understudy.options import Option, declared
+from understudy.options import SECONDS, SEED, WORKERS, Between, Option, declared
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -100,7 +100,22 @@ def listed(name: str, metavar: str, help: str) -> Callable[[Command], Command]:
     return click.option(name, callback=names, metavar=metavar, help=help)
 
 
-seed = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+class WholeNumber(click.IntRange):
+    """A whole number within bounds that the program declares."""
+
+    def __init__(self, bounds: Between) -> None:
+        least = None if bounds.least is None else int(bounds.least)
+        super().__init__(min=least)
+        self.bounds = bounds
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read a number, and refuse one that is out of bounds."""
+        number = super().convert(value, param, ctx)
+        self.bounds.check("number" if param is None else str(param.name), number)
+        return number
+
+
+seed = click.option("--seed", type=WholeNumber(SEED), default=0, show_default=True)
 schema = click.option("--schema", type=FILE, help="A schema file with declared kinds.")
 html = click.option("--html", type=FILE, help="Write the report as one HTML file.")
 method = click.option(
@@ -110,7 +125,7 @@ group = click.option(
     "--group", metavar="COLUMN", help="Keep the rows of one person or household together."
 )
 workers = click.option(
-    "--workers", type=click.IntRange(min=1), help="Processes; all cores if not given."
+    "--workers", type=WholeNumber(WORKERS), help="Processes; all cores if not given."
 )
 journal = click.option("--journal", type=FILE, help="A file to go on from; for its owner alone.")
 ledger = click.option("--ledger", type=FILE, help="Add up what is spent on the same people.")
@@ -146,7 +161,7 @@ def measures(help: str) -> Callable[[Command], Command]:
 
 def seconds(name: str, default: float, help: str) -> Callable[[Command], Command]:
     """Declare an option that is a number of seconds."""
-    above = click.FloatRange(min=0, min_open=True)
+    above = click.FloatRange(min=SECONDS.above, min_open=True)
     return click.option(name, type=above, default=default, show_default=True, help=help)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from understudy.cli import common
+from understudy.options import REPLICATES, ROWS, SEED
 
 
 @click.command("release")
@@ -16,8 +17,8 @@ from understudy.cli import common
     "--steward-out", type=common.FILE, help="The steward's folder; OUT-steward if not given."
 )
 @common.method
-@click.option("--rows", type=click.IntRange(min=1), help="As many as training if not given.")
-@click.option("--replicates", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--rows", type=common.WholeNumber(ROWS), help="As many as training if not given.")
+@click.option("--replicates", type=common.WholeNumber(REPLICATES), default=1, show_default=True)
 @click.option(
     "--holdout-share", type=float, default=0.5, show_default=True, help="Rows kept as control."
 )
@@ -29,7 +30,7 @@ from understudy.cli import common
 @common.measures("Beside what the policy names; all that can be taken if not given.")
 @common.schema
 @common.options
-@click.option("--seed", type=click.IntRange(min=0), help="Drawn, and kept secret, if not given.")
+@click.option("--seed", type=common.WholeNumber(SEED), help="Drawn, and kept secret, if not given.")
 @common.ledger
 @click.option(
     "--allow-inconclusive",

@@ -9,7 +9,7 @@ import click
 
 from understudy.cli import common
 from understudy.errors import OptionError, UnderstudyError
-from understudy.options import MOST_REPLICATES, MOST_ROWS, check_number
+from understudy.options import REPLICATES, ROWS_OR_NONE, SEED
 
 if TYPE_CHECKING:
     from understudy.synthesizers import Synthesizer
@@ -35,8 +35,10 @@ MARGIN = "write such as sex=F:0.5,M:0.5"
     metavar="NAME",
     help=f"See understudy methods; {common.DEFAULT_METHOD} if not given.",
 )
-@click.option("--rows", type=click.IntRange(min=0), help="As many as training if not given.")
-@click.option("--replicates", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--rows", type=common.WholeNumber(ROWS_OR_NONE), help="As many as training if not given."
+)
+@click.option("--replicates", type=common.WholeNumber(REPLICATES), default=1, show_default=True)
 @click.option(
     "--given", multiple=True, metavar="A=VALUE", help="Only rows with this value; A= is missing."
 )
@@ -58,7 +60,7 @@ MARGIN = "write such as sex=F:0.5,M:0.5"
 @common.options
 @click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=common.WholeNumber(SEED),
     help="The model's own with --from, else 0; with --epsilon, drawn and kept from everybody.",
 )
 @common.quiet
@@ -114,8 +116,6 @@ def command(
             f"{option} is given, but no column to replace", hint="add --replace A,B or --keep A,B"
         )
     check_writable(out)
-    if rows is not None:
-        check_number("rows", rows, 0, MOST_ROWS)
     outputs, note = replicate_paths(out, replicates), note_for(out)
     common.check_outputs([*outputs, note, save, ledger], [train, model, schema, train_on])
     common.check_outputs([*outputs, note, save], [ledger])
@@ -375,7 +375,6 @@ def replicate_paths(out: Path, replicates: int) -> list[Path]:
     >>> [p.name for p in replicate_paths(Path("v1.2.csv.gz"), 2)]
     ['v1.2_1.csv.gz', 'v1.2_2.csv.gz']
     """
-    check_number("replicates", replicates, 1, MOST_REPLICATES)
     if replicates == 1:
         return [out]
     extension = common.extension_of(out)

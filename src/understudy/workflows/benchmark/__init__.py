@@ -26,8 +26,7 @@ from understudy.jobs.runner import run
 from understudy.judging.comparison import stream
 from understudy.measures import MEASURES
 from understudy.options import (
-    MOST_REPLICATES,
-    Between,
+    REPLICATES,
     OptionsByName,
     Rows,
     Seed,
@@ -268,7 +267,7 @@ def benchmark(
     train: Any,
     *,
     methods: Texts,
-    splits: Annotated[int, Between(1, MOST_REPLICATES)] = 10,
+    splits: Annotated[int, REPLICATES] = 10,
     holdout: Any = None,
     target: str | None = None,
     rows: Rows = None,

@@ -25,8 +25,7 @@ from understudy.errors import OptionError, UnderstudyError
 from understudy.jobs.progress import ProgressOrBar, reporter, shows_progress, silent
 from understudy.judging.comparison import compare_tables
 from understudy.options import (
-    MOST_REPLICATES,
-    Between,
+    REPLICATES,
     OptionsByName,
     Rows,
     Seed,
@@ -78,7 +77,7 @@ def release(
     *,
     method: str = DEFAULT,
     rows: Rows = None,
-    replicates: Annotated[int, Between(1, MOST_REPLICATES)] = 1,
+    replicates: Annotated[int, REPLICATES] = 1,
     holdout_share: Annotated[float, PART] = 0.5,
     group: str | None = None,
     target: str | None = None,
