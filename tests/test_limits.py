@@ -11,6 +11,7 @@ import process
 import understudy as us
 from people import people
 from understudy.attacks import ATTACKS
+from understudy.cli import synthesize
 from understudy.cli.common import parse_options
 from understudy.errors import OptionError
 from understudy.measures import MEASURES

@@ -62,7 +62,7 @@ def test_the_worst_look_is_shown_and_all_are_counted():
     scores = rng.random((100, 5))
     scores[:50, 3] += 1
     found = looks(scores, bounds=(-9, 9))
-    assert found.shown == 3
+    assert found.headline == 3
     assert "5 looks" in found.note
     assert "look 3" in found.note
     low, high = found.interval[3]
@@ -124,7 +124,7 @@ def test_of_looks_with_equal_evidence_the_one_on_the_side_of_a_leak_is_worst(lea
     draws = np.tile(value - reference, (9, 1))
     found = judge_draws(["up", "down"], value, reference, draws, leak=leak)
     assert found.p_value.tolist() == [1, 1]
-    assert found.shown == worst
+    assert found.headline == worst
 
 
 def test_intervals_are_plain_numbers():

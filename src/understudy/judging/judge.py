@@ -103,7 +103,7 @@ class Judgement:
         Its interval, corrected for all looks; none where there is no way to one.
     beside : sequence of mappings
         Further numbers of each look.
-    shown : int
+    headline : int
         The look in front.
     reference : array, optional
         The statistic of holdout persons; like all that follows, only with a holdout.
@@ -123,7 +123,7 @@ class Judgement:
     value: Floats
     interval: tuple[Interval | None, ...]
     beside: Beside
-    shown: int
+    headline: int
     reference: Floats | None = None
     p_value: Floats | None = None
     draws: Floats | None = None
@@ -134,7 +134,7 @@ class Judgement:
     @property
     def p(self) -> float | None:
         """The p-value of the look in front."""
-        return None if self.p_value is None else float(self.p_value[self.shown])
+        return None if self.p_value is None else float(self.p_value[self.headline])
 
     @property
     def flagged(self) -> bool:
@@ -144,7 +144,7 @@ class Judgement:
     @property
     def note(self) -> str:
         """Say how many looks were taken, and what is not known without a holdout."""
-        many, shown = len(self.names), self.names[self.shown]
+        many, shown = len(self.names), self.names[self.headline]
         said = []
         if many > 1 and self.p_value is not None:
             said.append(
@@ -158,7 +158,7 @@ class Judgement:
             )
         if self.p_value is None:
             said.append(WITHOUT_HOLDOUT)
-            said += [PERSONS_LIKE_THESE] if self.interval[self.shown] else []
+            said += [PERSONS_LIKE_THESE] if self.interval[self.headline] else []
         return " ".join(said)
 
     def part(self, look: int) -> Part:
@@ -192,7 +192,7 @@ class Judgement:
         register: pl.DataFrame | None = None,
     ) -> Finding:
         """Put one look in front, and all looks into parts unless others are given."""
-        shown = self.part(self.shown)
+        shown = self.part(self.headline)
         own = {name: shown.more[name] for name in ("original", "naive") if name in shown.more}
         return card.finding(
             value=shown.value,

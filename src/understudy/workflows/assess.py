@@ -15,7 +15,11 @@ from understudy.judging.multiplicity import several_tests
 from understudy.measures import Wanted
 from understudy.options import OptionsByName, Seed, Texts
 from understudy.workflows.assessment import Assessment
-from understudy.workflows.calibrated import CalibrationOrPath, check_fits, with_calibration
+from understudy.workflows.calibrate.calibration import (
+    CalibrationOrPath,
+    check_fits,
+    with_calibration,
+)
 from understudy.workflows.measuring import HoldoutCheck, check_holdout, measure_all, subgroups
 from understudy.workflows.provenance import origins, provenance
 from understudy.workflows.request import Fit, PolicyOrPath, Request

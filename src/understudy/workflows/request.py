@@ -19,7 +19,7 @@ from understudy.options import OptionsByName, Seed, Texts, check_arguments, chec
 from understudy.synthesizers import Synthesizer, synthesizer
 from understudy.workflows import policy as policies
 from understudy.workflows.advise import ALL, AUTO, as_names, resolve
-from understudy.workflows.calibrated import CalibrationOrPath, read_calibration
+from understudy.workflows.calibrate.calibration import CalibrationOrPath, read_calibration
 
 Fit = Annotated[
     str | Synthesizer | Callable[..., Any] | None,

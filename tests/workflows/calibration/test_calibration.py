@@ -16,9 +16,9 @@ from understudy.report import words
 from understudy.report.words import smallest_leak
 from understudy.workflows import calibrate as home
 from understudy.workflows.calibrate import calibrate
+from understudy.workflows.calibrate.calibration import read_calibration
 from understudy.workflows.calibrate.planting import Bench, Cell, Ground, noisy, plant
 from understudy.workflows.calibrate.schedule import NULL, Schedule, grid, hopeless, summary
-from understudy.workflows.calibrated import read_calibration
 
 FAST = ("privacy.identical_matches", "privacy.closest_record")
 

@@ -119,7 +119,7 @@ def adversary_error(
         parts=(*advantage(judged), *judged.parts),
         tables=_lines(judged.parts, comparison.has_holdout),
         notes=[judged.note, *notes, few],
-        register=looks[judged.shown].register(CARD.name, train, near.first()),
+        register=looks[judged.headline].register(CARD.name, train, near.first()),
     )
 
 
@@ -233,7 +233,7 @@ def _everybody_in_front(judged: Judgement, looks: Sequence[GuessLook]) -> Judgem
     over_all = [place for place, look in enumerate(looks) if not look.some]
     ahead = (judged.reference - judged.value) / np.where(judged.spread > 0, judged.spread, 1.0)
     shown = max(over_all or range(len(looks)), key=lambda place: float(ahead[place]))
-    return replace(judged, shown=shown)
+    return replace(judged, headline=shown)
 
 
 def _lines(parts: tuple[Part, ...], with_holdout: bool) -> dict[str, TableOfNumbers]:

@@ -70,9 +70,9 @@ def attack_finding(
             for rate, other, numbers in zip(judged.value, control, judged.beside, strict=True)
         ],
     )
-    shown = judged.part(judged.shown)
+    shown = judged.part(judged.headline)
     said = [*notes, judged.note]
-    if judged.value[judged.shown] <= (shown.more["naive"] or 0) + 1e-12:
+    if judged.value[judged.headline] <= (shown.more["naive"] or 0) + 1e-12:
         said.append(STILL if judged.flagged else TOO_WEAK)
     ends = None
     if shown.interval is not None and shown.reference is not None and shown.reference < 1:

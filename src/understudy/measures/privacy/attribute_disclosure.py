@@ -129,11 +129,11 @@ def attribute_disclosure(
     if not any(f["iS"].any() for f in flags["train"]):
         notes.append(NO_MATCH)
     checks = [_check(look, hit) for look, hit in zip(looks, hits, strict=True)]
-    notes += checks[judged.shown].warnings
+    notes += checks[judged.headline].warnings
     others = [
         name
         for i, (name, checked) in enumerate(zip(judged.names, checks, strict=True))
-        if checked.warnings and i != judged.shown
+        if checked.warnings and i != judged.headline
     ]
     if others:
         notes.append(f"The checks warn of {', '.join(others)} too: see their tables.")

@@ -231,6 +231,6 @@ def advantage(judged: Judgement) -> list[Part]:
     """Say by how much the error about training persons is below that about holdout persons."""
     if judged.reference is None or judged.spread is None:
         return []
-    ahead = float(judged.reference[judged.shown] - judged.value[judged.shown])
-    half = judged.reach * float(judged.spread[judged.shown])
+    ahead = float(judged.reference[judged.headline] - judged.value[judged.headline])
+    half = judged.reach * float(judged.spread[judged.headline])
     return [Part(ADVANTAGE, ahead, 0.0, interval=(ahead - half, ahead + half))]

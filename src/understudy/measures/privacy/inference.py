@@ -97,10 +97,10 @@ def attribute_inference(
         comparison, scores, name=CARD.name, permutations=permutations, strata=strata, group=group,
         alone=share_interval, beyond_naive=True,
     )  # fmt: skip
-    shown = judged.names[judged.shown]
+    shown = judged.names[judged.headline]
     column, attack = tried[shown]
     ceiling = game.play(column, attack, "train")[: scores.train]
-    who = np.flatnonzero(scores.sides[0][:, judged.shown] == 1)
+    who = np.flatnonzero(scores.sides[0][:, judged.headline] == 1)
     common = column.commonness[who]
     order = np.lexsort((who, common))
     return attack_finding(

@@ -100,7 +100,7 @@ def linkability(
     )  # fmt: skip
     alike = len(sets) - len(tried)
     notes = [remark, said, f"{alike:,} sets of keys left out, of one value." if alike else ""]
-    listed = _register(comparison, games[judged.shown], attacked, others)
+    listed = _register(comparison, games[judged.headline], attacked, others)
     return attack_finding(CARD, judged, arms_of(scores), original=1.0, notes=notes, register=listed)
 
 

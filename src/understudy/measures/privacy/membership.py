@@ -136,7 +136,7 @@ def membership(
         for rate in RATES
         for name, score in zip(judged.names, every.T, strict=True)
     ]
-    tables = {"line:roc": _roc(every[:, judged.shown], who.is_member)}
+    tables = {"line:roc": _roc(every[:, judged.headline], who.is_member)}
     if len(released) > 1:
         tables["line:released"] = TableOfNumbers(
             ("synthetic rows released", *ATTACKS[:2]),

@@ -143,7 +143,7 @@ def radius_attribution(
         parts=(*advantage(judged), *judged.parts, *_summaries(made, train)),
         tables={"by set of keys": _table(made, train)},
         notes=[judged.note, remark, *notes, few],
-        register=looks[judged.shown].register(CARD.name, train),
+        register=looks[judged.headline].register(CARD.name, train),
     )
 
 

@@ -99,7 +99,7 @@ def replicated_uniques(
         notes += [FEW_HOLDOUT] * comparison.has_holdout + [judged.note]
     if not any(_met(known) for known in sets):
         notes.append(NO_MATCH)
-    shown = sets[judged.shown]
+    shown = sets[judged.headline]
     numbers = {which: identity(shown, which) for which in told}
     fresh = numbers.get("holdout", {})
     family = [

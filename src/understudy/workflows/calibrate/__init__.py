@@ -37,9 +37,9 @@ from understudy.synthesizers import SYNTHESIZERS
 from understudy.synthesizers.generators import Ours
 from understudy.workflows import advise
 from understudy.workflows.advise import AUTO, as_names, resolve
+from understudy.workflows.calibrate.calibration import Calibration
 from understudy.workflows.calibrate.planting import LEAK_KINDS, Bench, Ground
 from understudy.workflows.calibrate.schedule import Schedule, seen_entry, summary
-from understudy.workflows.calibrated import Calibration
 from understudy.workflows.provenance import versions
 
 __all__ = ["LEAK_KINDS", "Calibration", "calibrate"]

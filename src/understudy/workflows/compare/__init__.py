@@ -31,7 +31,7 @@ from understudy.options import OptionsByName, Seed, Texts, check_arguments
 from understudy.synthesizers import synthesizer
 from understudy.workflows.assess import assess_comparison
 from understudy.workflows.assessment import Assessment, cards, notes_of
-from understudy.workflows.calibrated import CalibrationOrPath
+from understudy.workflows.calibrate.calibration import CalibrationOrPath
 from understudy.workflows.compare.differences import (
     DECIDING,
     FIDELITY,
