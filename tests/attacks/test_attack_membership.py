@@ -11,7 +11,7 @@ import mechanisms
 import naughty
 import understudy as us
 from people import people
-from understudy.attacks.membership import Caught, areas_by_world, caught, judge
+from understudy.attacks.membership import ThresholdHits, areas_by_world, caught, judge
 from understudy.attacks.records import made_up, modal
 from understudy.attacks.shadows import Queries, Runs, _note, discriminant, discriminant_score
 from understudy.data.tables import Table
@@ -110,7 +110,7 @@ def test_scores_that_differ_by_rounding_only_are_ties():
 
 
 def test_intervals_of_shared_runs_count_runs():
-    alone, shared = Caught(10, 20, 0, 20, 20), Caught(40, 80, 0, 80, 20)
+    alone, shared = ThresholdHits(10, 20, 0, 20, 20), ThresholdHits(40, 80, 0, 80, 20)
     assert alone.interval(0.05) == shared.interval(0.05)
 
 

@@ -20,7 +20,7 @@ from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.journal import Journal, entry_numbers
 from understudy.jobs.runner import portable
-from understudy.synthesizers.generators import Called, Ours
+from understudy.synthesizers.generators import FunctionGenerator, NamedGenerator
 
 TABLE = pl.DataFrame({"x": ["a", "b"] * 20, "y": [*["n"] * 39, "y"]})
 HEAD = {"understudy": "journal", "of": "attack", "game": "own"}
@@ -113,9 +113,12 @@ def test_an_edited_program_is_another_generator(tmp_path):
 def test_a_data_value_does_not_switch_processes_off():
     table = Table.of(pl.DataFrame({"__main__": ["__main__", "x"] * 20}))
     base = Table(table.frame, table.schema)
-    made = RefitJob(Called(naughty.shuffled), base, naughty.mean_of_numbers, 9)
+    made = RefitJob(FunctionGenerator(naughty.shuffled), base, naughty.mean_of_numbers, 9)
     assert portable(made) is not None
-    assert portable(RefitJob(Ours("bootstrap"), base, naughty.mean_of_numbers, 9)) is not None
+    assert (
+        portable(RefitJob(NamedGenerator("bootstrap"), base, naughty.mean_of_numbers, 9))
+        is not None
+    )
 
 
 LINES = {
@@ -303,7 +306,10 @@ def test_no_other_run_gets_a_journal_of_an_audit_before_it_has_ended(tmp_path, o
 def test_a_journal_with_more_numbers_than_the_game_gives_is_refused(tmp_path):
     table = Table.of(pl.DataFrame({"number": [0.5, 1.5] * 20}))
     game = RefitJob(
-        Called(naughty.shuffled), Table(table.frame, table.schema), naughty.mean_of_numbers, 9
+        FunctionGenerator(naughty.shuffled),
+        Table(table.frame, table.schema),
+        naughty.mean_of_numbers,
+        9,
     )
     tasks = [Refit(World("all"), seed) for seed in (1, 2)]
     list(refit(game, tasks[:1], workers=1, journal=tmp_path / "journal"))

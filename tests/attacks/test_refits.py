@@ -23,7 +23,7 @@ from understudy.errors import OptionError
 from understudy.jobs import runner
 from understudy.jobs.runner import portable
 from understudy.jobs.workers import TimeLimits, Worker
-from understudy.synthesizers.generators import Called, Ours, generator
+from understudy.synthesizers.generators import FunctionGenerator, NamedGenerator, generator
 
 HOW = ["fine", "raises", "hangs", "dies", "other columns", "too few"]
 
@@ -36,7 +36,7 @@ def base() -> Table:
 
 def game(base: Table, fit=naughty.shuffled, copies: int = 1) -> RefitJob:
     return RefitJob(
-        Called(fit), Table(base.frame, base.schema), naughty.mean_of_numbers, 30, copies
+        FunctionGenerator(fit), Table(base.frame, base.schema), naughty.mean_of_numbers, 30, copies
     )
 
 
@@ -126,12 +126,12 @@ import sys
 sys.path[1:1] = {[str(Path(naughty.__file__).parent)]!r}
 import mine, naughty, polars as pl
 from understudy.attacks.refits import Refit, RefitJob, World, refit
-from understudy.synthesizers.generators import Called
+from understudy.synthesizers.generators import FunctionGenerator
 from understudy.data.tables import Table
 assert sys.path[0] == ""
 table = Table.of(pl.DataFrame({{"number": [i / 10 for i in range(60)]}}))
 table = Table(table.frame, table.schema)
-game = RefitJob(Called(mine.fit), table, naughty.mean_of_numbers, 30, 1)
+game = RefitJob(FunctionGenerator(mine.fit), table, naughty.mean_of_numbers, 30, 1)
 print([answer.error for answer in refit(game, [Refit(World("all"), n) for n in (1, 2)], workers=2)])
 """
     ran = subprocess.run(
@@ -229,12 +229,12 @@ import pathlib, sys, tempfile, time
 tempfile.tempdir = sys.argv[1]
 import naughty, polars as pl
 from understudy.attacks.refits import Refit, RefitJob, World, refit
-from understudy.synthesizers.generators import Called
+from understudy.synthesizers.generators import FunctionGenerator
 from understudy.data.tables import Table
 base = Table.of(pl.DataFrame({"number": [0.5, 1.5] * 9, "how": ["hangs", "fine"] * 9}))
 added = pl.DataFrame({"number": [0.5], "how": ["hangs"]})
 base = Table(base.frame, base.schema)
-game = RefitJob(Called(naughty.by_world), base, naughty.mean_of_numbers, 9)
+game = RefitJob(FunctionGenerator(naughty.by_world), base, naughty.mean_of_numbers, 9)
 list(refit(game, [Refit(World("hangs", None, added), 1)], workers=1))
 """
 
@@ -281,8 +281,8 @@ def test_a_journal_is_for_its_owner_and_knows_worlds_apart(base, tmp_path):
 
 def test_a_function_is_the_same_in_every_process():
     code = (
-        "import naughty; from understudy.synthesizers.generators import Called; "
-        "print(Called(naughty.shuffled).identity)"
+        "import naughty; from understudy.synthesizers.generators import FunctionGenerator; "
+        "print(FunctionGenerator(naughty.shuffled).identity)"
     )
     places = os.pathsep.join(filter(None, sys.path))
     told = {
@@ -292,13 +292,13 @@ def test_a_function_is_the_same_in_every_process():
         ).stdout.strip()
         for _ in range(2)
     }  # fmt: skip
-    assert told == {Called(naughty.shuffled).identity}
-    assert Called(naughty.talkative).identity not in told
+    assert told == {FunctionGenerator(naughty.shuffled).identity}
+    assert FunctionGenerator(naughty.talkative).identity not in told
 
 
 def test_ours_and_functions_are_generators(base):
     own = generator("bootstrap")
-    assert own == Ours("bootstrap")
+    assert own == NamedGenerator("bootstrap")
     assert [frame.height for frame in own(base, 5, 2, 1)] == [5, 5]
     assert generator(naughty.shuffled).name == "shuffled"
     with pytest.raises(OptionError, match="is no generator"):

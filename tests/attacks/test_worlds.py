@@ -19,7 +19,7 @@ from understudy.attacks.worlds import WorldAnswers, worlds
 from understudy.data.tables import Table
 from understudy.errors import DataError, OptionError
 from understudy.jobs.workers import Outcome
-from understudy.synthesizers.generators import Ours, generator
+from understudy.synthesizers.generators import NamedGenerator, generator
 from understudy.workflows.attack import _generator_options, _shareable, attack
 
 
@@ -42,7 +42,7 @@ class Here:
         return self.inner(*given)
 
     def knows_chances(self, schema):
-        return isinstance(self.inner, Ours) and self.inner.knows_chances(schema)
+        return isinstance(self.inner, NamedGenerator) and self.inner.knows_chances(schema)
 
     def log_likelihood(self, train, rows):
         return self.inner.log_likelihood(train, rows)
@@ -229,7 +229,7 @@ def test_what_is_shared_of_a_program_is_its_name_and_of_options_all_but_the_reco
     program = tmp_path / "make"
     program.touch(0o755)
     told = _generator_options(
-        Ours("command", {"command": f"{program} --key secret {{train}} {{out}}"})
+        NamedGenerator("command", {"command": f"{program} --key secret {{train}} {{out}}"})
     )
     assert told == {"command": "make"}
     assert _shareable({"record": 3, "records": 4}) == {"record": "named", "records": 4}

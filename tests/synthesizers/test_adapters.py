@@ -20,7 +20,7 @@ import understudy as us
 from understudy.data.tables import Table
 from understudy.errors import DataError, MissingExtraError, OptionError
 from understudy.synthesizers.adapters.base import hand_over, take_back
-from understudy.synthesizers.generators import Ours
+from understudy.synthesizers.generators import NamedGenerator
 from understudy.workflows.release import check_method
 
 ADAPTERS = ("sdv", "datasynthesizer", "mostlyai")
@@ -266,7 +266,7 @@ def test_whoever_is_about_to_fit_says_first_that_the_tool_is_missing(tmp_path):
     with pytest.raises(OptionError, match="there is no interpreter"):
         us.benchmark(tmp_path / "no table", methods=["sdv"], options={"sdv": options})
     with pytest.raises(OptionError, match="there is no interpreter"):
-        Ours("sdv", options)
+        NamedGenerator("sdv", options)
     with pytest.raises(OptionError, match="there is no interpreter"):
         check_method("sdv", {"sdv": options})
 

@@ -24,7 +24,7 @@ from understudy.kernels.marginals import Layout, count_tables, table_distances
 from understudy.synthesizers.bayes.conditionals import Conditional, conditional, merge_codes
 from understudy.synthesizers.bayes.plain import read_shown, shown_once
 from understudy.synthesizers.bayes.structure import learn_structure
-from understudy.synthesizers.generators import Ours
+from understudy.synthesizers.generators import NamedGenerator
 from understudy.synthesizers.model_file import Damaged, State
 
 
@@ -219,7 +219,7 @@ def test_chances_are_the_frequencies_of_many_samples(options):
     wide = 5 * np.sqrt(chances * (1 - chances) / many) + 1e-12
     assert (abs(shares - chances) <= wide).all()
     assert (shares[chances == 0] == 0).all()
-    own = Ours("bayes", options).log_likelihood(table, every)
+    own = NamedGenerator("bayes", options).log_likelihood(table, every)
     np.testing.assert_allclose(np.exp(own), chances, rtol=1e-12)
 
 
@@ -229,10 +229,13 @@ def test_values_never_shown_have_no_chance_and_epsilon_gives_none():
         {"sex": ["x", "f", "f"], "grade": [1, 9, 1], "wage": ["10.0", "10.0", "77.7"]}
     )
     rows = Table.of(strange.cast(table.frame.schema), table.schema)
-    assert Ours("bayes").log_likelihood(table, rows).tolist() == [-np.inf] * 3
-    assert len(Ours("bayes").log_likelihood(table, Table(table.frame[:0], table.schema))) == 0
-    assert not Ours("bayes", {"epsilon": 1.0}).knows_chances(table.schema)
-    assert not Ours("bayes", {"keep": ["sex"]}).knows_chances(table.schema)
+    assert NamedGenerator("bayes").log_likelihood(table, rows).tolist() == [-np.inf] * 3
+    assert (
+        len(NamedGenerator("bayes").log_likelihood(table, Table(table.frame[:0], table.schema)))
+        == 0
+    )
+    assert not NamedGenerator("bayes", {"epsilon": 1.0}).knows_chances(table.schema)
+    assert not NamedGenerator("bayes", {"keep": ["sex"]}).knows_chances(table.schema)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 9))

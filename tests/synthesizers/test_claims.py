@@ -22,7 +22,7 @@ from understudy.synthesizers import SYNTHESIZERS, Synthesizer, base
 from understudy.synthesizers import ledger as ledgers
 from understudy.synthesizers.budget import Budget
 from understudy.synthesizers.claims import can_claim
-from understudy.synthesizers.generators import Ours
+from understudy.synthesizers.generators import NamedGenerator
 from understudy.synthesizers.handover import Release
 from understudy.synthesizers.partial import replace
 from understudy.workflows.assessment import Assessment
@@ -321,7 +321,7 @@ def test_partial_synthesis_releases_real_values():
 
 
 def test_attacks_refit_with_seeds_and_without_warnings():
-    table, generator = Table.of(PEOPLE, DECLARED), Ours("noisy", {"epsilon": 1.0})
+    table, generator = Table.of(PEOPLE, DECLARED), NamedGenerator("noisy", {"epsilon": 1.0})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         first, second = (generator(table, 20, 1, seed=4)[0] for _ in range(2))

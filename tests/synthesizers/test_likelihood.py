@@ -9,7 +9,7 @@ import pytest
 import understudy as us
 from understudy.data.tables import Table
 from understudy.synthesizers.columns import COLUMN_METHODS
-from understudy.synthesizers.generators import Ours
+from understudy.synthesizers.generators import NamedGenerator
 
 SAMPLES = 200_000
 
@@ -65,7 +65,7 @@ def test_chances_are_the_frequencies_of_many_samples(table, name):
     assert (abs(shares - chances) <= wide).all()
     assert (shares[chances == 0] == 0).all()
     assert (chances > 0).sum() > 5
-    own = Ours(method, options).log_likelihood(table, every)
+    own = NamedGenerator(method, options).log_likelihood(table, every)
     np.testing.assert_allclose(np.exp(own), chances, rtol=1e-12)
 
 
@@ -74,7 +74,10 @@ def test_a_forest_of_trees_gives_the_chance_under_its_fit(table):
     every = domain(table)
     chances = np.exp(made.method.log_likelihood(every))
     assert chances.sum() == pytest.approx(1, abs=1e-9)
-    assert Ours("sequential", {"method": "random_forest"}).log_likelihood(table, every) is None
+    assert (
+        NamedGenerator("sequential", {"method": "random_forest"}).log_likelihood(table, every)
+        is None
+    )
 
 
 @pytest.mark.parametrize("method", [name for name in COLUMN_METHODS if name != "keep"])
@@ -97,8 +100,8 @@ def test_a_column_method_that_is_exact_has_samplers_that_know_their_shares(table
     ],
 )
 def test_who_cannot_tell_says_so(table, method, options):
-    assert Ours(method, options).log_likelihood(table, table) is None
-    assert not Ours(method, options).knows_chances(table.schema)
+    assert NamedGenerator(method, options).log_likelihood(table, table) is None
+    assert not NamedGenerator(method, options).knows_chances(table.schema)
 
 
 def test_values_never_seen_have_no_chance(table):
@@ -107,9 +110,12 @@ def test_values_never_seen_have_no_chance(table):
     )
     rows = Table.of(strange.cast(table.frame.schema), table.schema)
     for method in ("cart", "bootstrap", "independent"):
-        assert Ours(method).log_likelihood(table, rows).tolist() == [-np.inf] * 3
+        assert NamedGenerator(method).log_likelihood(table, rows).tolist() == [-np.inf] * 3
 
 
 def test_no_rows_have_no_chances(table):
     for method in ("cart", "bootstrap", "independent"):
-        assert len(Ours(method).log_likelihood(table, Table(table.frame[:0], table.schema))) == 0
+        assert (
+            len(NamedGenerator(method).log_likelihood(table, Table(table.frame[:0], table.schema)))
+            == 0
+        )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from understudy.workflows.policy.next_steps import Missed, next_steps
+from understudy.workflows.policy.next_steps import RuleNumbers, next_steps
 
 NAME = "privacy.closest_record"
 
@@ -16,7 +16,7 @@ def finding(**more):
 
 def steps(outcome, found, provenance=None, bound=0.52, side=1, measure=NAME):
     given = {"holdout": {"rows": 1000}, **(provenance or {})}
-    missed = found and Missed(found["value"], found["interval"], bound, side)
+    missed = found and RuleNumbers(found["value"], found["interval"], bound, side)
     return " ".join(next_steps(found, given, measure=measure, outcome=outcome, missed=missed))
 
 

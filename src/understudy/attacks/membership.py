@@ -302,7 +302,7 @@ def areas_by_world(scores: Floats, inside: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Caught(HitCounts):
+class ThresholdHits(HitCounts):
     """What a threshold finds; so many tests with a record are ``runs`` of their own."""
 
     runs: int
@@ -318,7 +318,7 @@ class Caught(HitCounts):
         return float(low), float(high)
 
 
-def caught(shadows: Shadows, rate: float, place: int | None = None) -> Caught:
+def caught(shadows: Shadows, rate: float, place: int | None = None) -> ThresholdHits:
     """Count what a threshold finds that was chosen on the runs that teach: of one record or all."""
     places = range(shadows.scores.shape[1]) if place is None else [place]
 
@@ -327,7 +327,7 @@ def caught(shadows: Shadows, rate: float, place: int | None = None) -> Caught:
 
     limit = threshold(np.concatenate(scores(True, False)), rate)
     members, others = scores(False, True), scores(False, False)
-    return Caught(
+    return ThresholdHits(
         sum(int((s > limit).sum()) for s in members),
         sum(map(len, members)),
         sum(int((s > limit).sum()) for s in others),

@@ -173,7 +173,7 @@ class WorldAnswers:
 
 
 @dataclass(frozen=True)
-class Weighed:
+class CandidateChances:
     """The chance of each candidate, and what it rests on.
 
     ``posterior`` is that of the candidates at ``places``; the generator failed in other worlds.
@@ -245,7 +245,7 @@ def worlds(
 
 def _by_likelihood(
     setting: AttackSetting, worlds: Sequence[World], truth: int, copies: int
-) -> Weighed:
+) -> CandidateChances:
     """Fit each world once; the chances of the released rows are exact."""
     released, train = setting.release, setting.train
     if not released:
@@ -270,7 +270,7 @@ def _by_likelihood(
             f" {several(strange, 'row')} of the release cannot come from "
             f"{setting.generator.name} in any world: was it made otherwise?"
         )
-    return Weighed(
+    return CandidateChances(
         normalised(logs),
         answers.places,
         f"{note} {answers.note()}".strip(),
@@ -304,7 +304,7 @@ def _by_refits(
     rounds: int,
     near: NearRows,
     how: str,
-) -> Weighed:
+) -> CandidateChances:
     """Refit worlds, twice as often at every look, until the answer is clear or time is up."""
     name, copies = setting.generator.name, len(setting.release) or copies
     heights = {table.height for table in setting.release} or {setting.train.height}
@@ -367,7 +367,7 @@ def _by_refits(
         f"{several(many, 'refit')} of {name}, {ended}. {answers.note()}"
     )
     mean = Part("mean posterior of the real world, over refits", judged.mean, 1 / len(places))
-    return Weighed(
+    return CandidateChances(
         judged.posterior, places, note.strip(), (mean, *_counted(copies, many)), interval
     )
 
@@ -385,7 +385,9 @@ def _counted(tables: int, refits: int) -> tuple[Part, Part]:
     return Part("tables released", tables, unit=" "), Part("refits", refits, unit=" ")
 
 
-def _finding(place: int, among: PossibleRecords, weighed: Weighed, *, is_named: bool) -> Finding:
+def _finding(
+    place: int, among: PossibleRecords, weighed: CandidateChances, *, is_named: bool
+) -> Finding:
     posterior, many = weighed.posterior, len(weighed.places)
     value, prior = float(posterior[weighed.places.index(among.truth)]), 1 / many
     rank = 1 + int((posterior > value).sum())
@@ -441,7 +443,7 @@ def _ranked(posterior: Floats) -> TableOfNumbers:
     return TableOfNumbers(("rank", "posterior", "prior"), rows)
 
 
-def _register(record: int, among: PossibleRecords, weighed: Weighed) -> pl.DataFrame:
+def _register(record: int, among: PossibleRecords, weighed: CandidateChances) -> pl.DataFrame:
     """List all candidates; those whose worlds failed have no posterior."""
     many = len(among)
     failed = np.setdiff1d(np.arange(many), weighed.places)

@@ -58,7 +58,7 @@ def command(
     much epsilon does it spend at least? The exit status is 2 if there is no answer.
     """
     from understudy.errors import DataError
-    from understudy.synthesizers.generators import Ours
+    from understudy.synthesizers.generators import NamedGenerator
     from understudy.workflows.attack import attack
 
     common.check_outputs(
@@ -77,7 +77,7 @@ def command(
         result = attack(
             game,
             train,
-            Ours(name, chosen),
+            NamedGenerator(name, chosen),
             release=list(release),
             schema=schema,
             journal=journal,

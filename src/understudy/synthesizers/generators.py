@@ -24,13 +24,13 @@ ROWS_LOOKED_AT = 50
 
 
 @dataclass(frozen=True)
-class Ours:
+class NamedGenerator:
     """A method by its name and options, fitted anew whenever it is called.
 
     Examples
     --------
     >>> real = Table.of(pl.DataFrame({"sex": ["f", "m"] * 20, "age": [20, 31, 31, 64] * 10}))
-    >>> [made.shape for made in Ours("bootstrap")(real, 3, 2, seed=1)]
+    >>> [made.shape for made in NamedGenerator("bootstrap")(real, 3, 2, seed=1)]
     [(3, 2), (3, 2)]
     """
 
@@ -87,7 +87,7 @@ class Ours:
 
 
 @dataclass(frozen=True)
-class Called:
+class FunctionGenerator:
     """A function ``fit(table) -> sample(n)``, given tables of the caller's own kind.
 
     With a parameter ``seed``, ``fit`` is given one; otherwise runs cannot be repeated.
@@ -139,7 +139,9 @@ def method_identity(name: str, options: Mapping[str, Any]) -> str:
     return fingerprint(type(method), own)
 
 
-def generator(given: Any, *, like: Any = None, version: str = "") -> Ours | Called:
+def generator(
+    given: Any, *, like: Any = None, version: str = ""
+) -> NamedGenerator | FunctionGenerator:
     """Make a generator of the name of a method, a synthesizer, or a function.
 
     ``like`` is a table as the caller has it: a function is given tables of the same kind.
@@ -150,18 +152,18 @@ def generator(given: Any, *, like: Any = None, version: str = "") -> Ours | Call
     >>> generator("cart").name
     'cart'
     """
-    if isinstance(given, Ours | Called):
+    if isinstance(given, NamedGenerator | FunctionGenerator):
         return dataclasses.replace(given, version=version) if version else given
     if isinstance(given, str):
-        return Ours(given, version=version)
+        return NamedGenerator(given, version=version)
     if isinstance(given, Synthesizer):
         options = options_given(given.method)
         if given.constraints:
             options["constraints"] = tuple(given.constraints)
-        return Ours(given.method.card.name, options, version)
+        return NamedGenerator(given.method.card.name, options, version)
     if callable(given):
         plain = like is None or isinstance(like, str | Path | pl.DataFrame | pl.LazyFrame)
-        return Called(given, None if plain else _few(like), version)
+        return FunctionGenerator(given, None if plain else _few(like), version)
     raise OptionError(
         f"an object of type {type(given).__name__} is no generator",
         hint="give the name of a method, a synthesizer, or a function fit(table) -> sample(n)",

@@ -13,7 +13,7 @@ from understudy.errors import OptionError
 from understudy.options import MOST_TREES, AtLeast, Between, check_number
 from understudy.synthesizers.base import MethodCard
 from understudy.synthesizers.columns.frame import Frame, listed
-from understudy.synthesizers.columns.plan import Wishes, check_method
+from understudy.synthesizers.columns.plan import PlanRequest, check_method
 
 MOST_UNITS = 10_000
 
@@ -38,9 +38,9 @@ class Cart(Frame):
         abilities=("complete", "proper", "likelihood"),
     )
 
-    def wishes(self) -> Wishes:
+    def wishes(self) -> PlanRequest:
         """Trees for every column; order, predictors and rules as the schema says."""
-        return Wishes(method="cart", keep=self.keep)
+        return PlanRequest(method="cart", keep=self.keep)
 
 
 @dataclass(kw_only=True)
@@ -126,6 +126,8 @@ class Sequential(Frame):
         for units in self.hidden:
             check_number("sequential: units of hidden", units, 1, MOST_UNITS)
 
-    def wishes(self) -> Wishes:
+    def wishes(self) -> PlanRequest:
         """What the options ask for."""
-        return Wishes(self.visit, self.method, self.methods, self.predictors, self.rules, self.keep)
+        return PlanRequest(
+            self.visit, self.method, self.methods, self.predictors, self.rules, self.keep
+        )

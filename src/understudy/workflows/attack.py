@@ -15,7 +15,7 @@ from understudy.errors import OptionError, near
 from understudy.jobs.progress import ProgressOrBar, reporter, shows_progress, silent
 from understudy.jobs.runner import MOST_SECONDS
 from understudy.options import Seconds, Seed, Workers, check, check_arguments
-from understudy.synthesizers.generators import Ours
+from understudy.synthesizers.generators import NamedGenerator
 from understudy.synthesizers.generators import generator as as_generator
 from understudy.workflows.assessment import Assessment
 from understudy.workflows.provenance import versions
@@ -127,7 +127,7 @@ def attack(
 
 def _generator_options(generator: Any) -> dict[str, Any]:
     """Give the options of a method of ours; of a program only its name: the rest may be secret."""
-    options = generator.options if isinstance(generator, Ours) else {}
+    options = generator.options if isinstance(generator, NamedGenerator) else {}
     told = {name: value for name, value in options.items() if name != "environment"}
     return {**told, **({"command": generator.name} if "command" in told else {})}
 

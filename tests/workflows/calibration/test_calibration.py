@@ -17,16 +17,16 @@ from understudy.report.words import smallest_leak
 from understudy.workflows import calibrate as home
 from understudy.workflows.calibrate import calibrate
 from understudy.workflows.calibrate.calibration import read_calibration
-from understudy.workflows.calibrate.planting import Bench, Cell, Ground, noisy, plant
+from understudy.workflows.calibrate.planting import CalibrationJob, Cell, RealRows, noisy, plant
 from understudy.workflows.calibrate.schedule import NULL, Schedule, grid, hopeless, summary
 
 FAST = ("privacy.identical_matches", "privacy.closest_record")
 
 
 @pytest.fixture(scope="module")
-def ground() -> Ground:
+def ground() -> RealRows:
     table = Table.of(people(900, 1))
-    return Ground(table.modelled, table.schema)
+    return RealRows(table.modelled, table.schema)
 
 
 def equal(first: pl.DataFrame, second: pl.DataFrame) -> int:
@@ -85,7 +85,7 @@ def test_noise_by_hand():
 
 def test_outliers_are_the_rows_that_stand_most_apart():
     rows = pl.DataFrame({"x": [*range(1000, 1297), 1, 2, 3], "y": ["a"] * 297 + ["b", "c", "d"]})
-    ground = Ground(rows, Table.of(rows.with_columns(y=pl.col("y"))).schema)
+    ground = RealRows(rows, Table.of(rows.with_columns(y=pl.col("y"))).schema)
     assert set(ground.apart[:3]) == {297, 298, 299}
     for seed in range(5):
         made = plant(ground, "outliers", 2, seed=seed)
@@ -106,7 +106,7 @@ def test_the_unique_row_is_unique_and_comes_again_and_again(ground):
 def test_with_a_release_only_the_labels_are_drawn_anew():
     table = Table.of(people(600, 1))
     release = Table.of(people(300, 2), table.schema).modelled
-    ground = Ground(table.modelled, table.schema, release)
+    ground = RealRows(table.modelled, table.schema, release)
     assert ground.rows == 300
     made = plant(ground, "copies", 10, seed=1)
     assert made.train.height == made.control.height == 300
@@ -117,9 +117,9 @@ def test_with_a_release_only_the_labels_are_drawn_anew():
 def test_too_few_rows():
     table = Table.of(people(200, 1))
     with pytest.raises(DataError, match="too few to calibrate on\nhint: 300 are needed"):
-        Ground(table.modelled, table.schema)
+        RealRows(table.modelled, table.schema)
     with pytest.raises(DataError, match="hint: 200 are needed: they are cut in 2 parts"):
-        Ground(table.modelled.head(190), table.schema, table.modelled)
+        RealRows(table.modelled.head(190), table.schema, table.modelled)
 
 
 def test_the_sizes():
@@ -128,7 +128,7 @@ def test_the_sizes():
 
 
 def test_a_cell_gives_alarms_and_reasons(ground):
-    bench = Bench(ground)
+    bench = CalibrationJob(ground)
     names = (*FAST, "privacy.replicated_uniques")
     seen = bench.do(Cell("copies", 30, 1, names))
     numbers = seen.numbers

@@ -15,7 +15,7 @@ from understudy.jobs import runner
 from understudy.jobs.journal import Journal
 from understudy.jobs.workers import Outcome
 from understudy.workflows.calibrate import calibrate, play
-from understudy.workflows.calibrate.planting import Bench, Cell, Ground, Seen
+from understudy.workflows.calibrate.planting import CalibrationJob, Cell, CellFindings, RealRows
 from understudy.workflows.calibrate.schedule import Schedule, seen_entry, summary
 
 NAME = "privacy.identical_matches"
@@ -55,7 +55,7 @@ def clock(monkeypatch):
                 numbers.append([np.nan if none else float(alarm), COSTS[name]])
                 if none:
                     notes[name] = ["failed", f"{name} at {cell.seed}"]
-            return Outcome(cell, Seen(cell, np.array(numbers), notes))
+            return Outcome(cell, CellFindings(cell, np.array(numbers), notes))
 
         def stop(self):
             pass
@@ -161,7 +161,7 @@ def test_from_end_to_end_only_the_same_calibration_goes_on(tmp_path, monkeypatch
     entries = [json.loads(line) for line in journal.read_text().split("\n") if line][1:]
     assert len(entries) >= 4
     modelled = Table.of(table).with_rows()
-    bench = Bench(Ground(modelled.modelled, modelled.schema), ("age",))
+    bench = CalibrationJob(RealRows(modelled.modelled, modelled.schema), ("age",))
     for entry in entries[:10]:  # what stands there is what the run gives
         cell = Cell(entry["kind"], entry["count"], entry["seed"], tuple(entry["measures"]))
         assert bench.do(cell).numbers[:, 0].tolist() == [alarm for alarm, _ in entry["numbers"]]

@@ -4,7 +4,7 @@ from understudy.data.tables.conditions import Condition
 from understudy.data.tables.files import FORMATS, format_of, read_file
 from understudy.data.tables.frames import (
     FrameKind,
-    Taken,
+    IncomingFrame,
     free_name,
     in_kind,
     kind_of_frame,
@@ -38,10 +38,10 @@ __all__ = [
     "PART",
     "Condition",
     "FrameKind",
+    "IncomingFrame",
     "Marker",
     "RowDigest",
     "Table",
-    "Taken",
     "WholeFiles",
     "believed_marker",
     "check_writable",

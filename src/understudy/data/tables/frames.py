@@ -44,7 +44,7 @@ def free_name(name: str, taken: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Taken:
+class IncomingFrame:
     """A frame as polars, what to call it in messages, and how to give the same kind back.
 
     ``give_plain`` gives back a frame of the same library whose types owe nothing to this one's.
@@ -57,16 +57,16 @@ class Taken:
     is_text_file: bool = False
 
 
-def take_in(data: Any, name: str = "table", alone: Schema | None = None) -> Taken:
+def take_in(data: Any, name: str = "table", alone: Schema | None = None) -> IncomingFrame:
     """Take in a path or a frame of any kind; ``alone`` as in ``read_file``."""
     if isinstance(data, str | Path):
         frame = read_file(Path(data), alone)
-        return Taken(frame, str(data), as_it_is, is_text_file=_all_text(frame))
+        return IncomingFrame(frame, str(data), as_it_is, is_text_file=_all_text(frame))
     taken = _take_frame(data, name)
     return replace(taken, frame=within_years(taken.frame, name, refuse=alone is None))
 
 
-def _take_frame(data: Any, name: str) -> Taken:
+def _take_frame(data: Any, name: str) -> IncomingFrame:
     if isinstance(data, nw.DataFrame | nw.LazyFrame):
         data = data.to_native()
     if isinstance(data, pl.LazyFrame):
@@ -136,11 +136,11 @@ def _all_text(frame: pl.DataFrame) -> bool:
 
 def _checked(
     frame: pl.DataFrame, name: str, give_back: GiveBack, give_plain: GiveBack = as_it_is
-) -> Taken:
+) -> IncomingFrame:
     if not frame.width:
         raise DataError(f"{name}: there are no columns", hint="give a table with columns")
     dtypes = dict(frame.schema)
-    return Taken(
+    return IncomingFrame(
         frame,
         name,
         partial(_given, give=give_back, dtypes=dtypes),
@@ -174,7 +174,7 @@ def _to_pyarrow(out: pl.DataFrame, schema: Any) -> Any:
     return out.to_arrow().cast(pyarrow.schema([schema.field(n) for n in out.columns]))
 
 
-def _take_pandas(data: Any, name: str) -> Taken:
+def _take_pandas(data: Any, name: str) -> IncomingFrame:
     header = data.columns
     names = [str(column) for column in header]
     no_repeats(names, name)

@@ -10,7 +10,7 @@ import polars as pl
 
 from understudy.data.schema.inference import infer
 from understudy.data.schema.values import labels
-from understudy.data.tables.frames import Taken, take_in
+from understudy.data.tables.frames import IncomingFrame, take_in
 from understudy.data.tables.table import typed
 from understudy.errors import DataError, OptionError, near
 from understudy.options import Between, Seed, check_arguments
@@ -70,7 +70,7 @@ def split(
 
 
 def holdout_rows(
-    taken: Taken, *, holdout: float, seed: int, stratify: str | None, group: str | None
+    taken: IncomingFrame, *, holdout: float, seed: int, stratify: str | None, group: str | None
 ) -> Any:
     """Choose the holdout: a mask over the rows."""
     rows = taken.frame.height
@@ -112,7 +112,7 @@ def _shares(sizes: Any, share: float) -> list[int]:
     return [int(part) for part in parts]
 
 
-def _codes(taken: Taken, name: str) -> Any:
+def _codes(taken: IncomingFrame, name: str) -> Any:
     if name not in taken.frame.columns:
         raise DataError(
             f"{taken.name}: there is no column '{name}'", hint=near(name, taken.frame.columns)

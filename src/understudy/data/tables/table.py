@@ -23,7 +23,7 @@ from understudy.data.schema import (
     read_values,
     same_level,
 )
-from understudy.data.tables.frames import GiveBack, Taken, as_it_is, take_in
+from understudy.data.tables.frames import GiveBack, IncomingFrame, as_it_is, take_in
 from understudy.errors import DataError, LeftOutWarning, near
 
 MOST_NAMED = 5
@@ -156,7 +156,7 @@ def schema(data: Any) -> Schema:
     return infer(take_in(data).frame)
 
 
-def _fits(taken: Taken, schema: Schema) -> None:
+def _fits(taken: IncomingFrame, schema: Schema) -> None:
     """Check that a frame has the columns of a schema; only those left out may be absent."""
     columns = set(taken.frame.columns)
     for name in schema.modelled:
@@ -173,7 +173,7 @@ def _fits(taken: Taken, schema: Schema) -> None:
             )
 
 
-def _conform(taken: Taken, schema: Schema, *, as_text: bool) -> pl.DataFrame:
+def _conform(taken: IncomingFrame, schema: Schema, *, as_text: bool) -> pl.DataFrame:
     """Order the columns as the schema does, and type the text of files where nothing is lost."""
     frame = taken.frame.select(n for n in schema.names if n in taken.frame.columns)
     if not taken.is_text_file or as_text:

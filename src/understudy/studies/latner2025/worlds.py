@@ -19,7 +19,7 @@ from understudy.judging.comparison import compare_tables, stream
 from understudy.measures import MEASURES
 from understudy.studies.published import StudyPart
 from understudy.synthesizers import synthesizer
-from understudy.synthesizers.generators import Ours
+from understudy.synthesizers.generators import NamedGenerator
 
 Row = dict[str, Any]
 
@@ -49,7 +49,7 @@ class Attacker:
         among: PossibleRecords = candidates(self.train, self.record, None, 16, 15, drawn)
         self.truth, self.cells = among.truth, Table(among.rows, self.train.schema)
         worlds = among.worlds(self.train, self.record)
-        logs = cell_chances(Ours("cart", options), self.train, worlds, self.cells)
+        logs = cell_chances(NamedGenerator("cart", options), self.train, worlds, self.cells)
         self.logs = np.where(np.isfinite(logs), logs, IMPOSSIBLE)
 
     def counts(self, release: pl.DataFrame) -> Any:

@@ -19,7 +19,7 @@ from understudy.synthesizers.base import MethodCard, check_options
 from understudy.synthesizers.bayes.conditionals import Conditional
 from understudy.synthesizers.bayes.domain import bought_names, declared_domain
 from understudy.synthesizers.bayes.noisy import Purchase
-from understudy.synthesizers.bayes.plain import Plain, read_shown, spread_evenly
+from understudy.synthesizers.bayes.plain import ShownTable, read_shown, spread_evenly
 from understudy.synthesizers.budget import Budget, Step
 from understudy.synthesizers.coded import CodedMethod
 from understudy.synthesizers.columns.frame import listed
@@ -119,7 +119,7 @@ class Bayes(CodedMethod):
         self._check_table(table, least=self.least)
         self.notes_ = []
         names = table.schema.modelled
-        plain = Plain.of((self._coded(table, name, self.least) for name in names), self.bins)
+        plain = ShownTable.of((self._coded(table, name, self.least) for name in names), self.bins)
         kept = tuple(names.index(name) for name in self.keep)
         if self.mode == "random":
             made = plain.random(kept)

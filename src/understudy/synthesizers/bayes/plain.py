@@ -31,7 +31,7 @@ Network = tuple[tuple[int, ...], list[Conditional | None]]
 
 
 @dataclass
-class Plain:
+class ShownTable:
     """A table coded by what its columns may show."""
 
     codecs: list[ColumnCodec]

@@ -24,7 +24,7 @@ from understudy.options import AtLeast
 from understudy.synthesizers.base import MethodCard, check_options
 from understudy.synthesizers.columns import COLUMN_METHODS, KEEP
 from understudy.synthesizers.columns.models import ColumnModel, FixedValue
-from understudy.synthesizers.columns.plan import Plan, Wishes
+from understudy.synthesizers.columns.plan import Plan, PlanRequest
 from understudy.synthesizers.columns.samplers import ColumnOptions, PredictorRows, Training
 from understudy.synthesizers.columns.variables import Variable
 from understudy.synthesizers.model_file import State
@@ -49,7 +49,7 @@ class Frame:
         check_options(self)
         self.keep = listed(self.keep)
 
-    def wishes(self) -> Wishes:
+    def wishes(self) -> PlanRequest:
         """What the options ask for."""
         raise NotImplementedError
 

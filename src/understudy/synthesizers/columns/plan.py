@@ -107,7 +107,7 @@ def _refuse_contradictions(rules: list[ColumnRule], table: Table) -> None:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class PlanRequest:
     """What the caller asks for; nothing means: as the schema says."""
 
     visit: Sequence[str] | str | None = None
@@ -155,7 +155,7 @@ class Plan:
     rules: tuple[ColumnRule, ...]
 
     @classmethod
-    def of(cls, wishes: Wishes, table: Table) -> "Plan":
+    def of(cls, wishes: PlanRequest, table: Table) -> "Plan":
         """Check what is asked for against a training table."""
         schema = table.schema
         check_names(wishes.methods or {}, "methods", schema)

@@ -19,7 +19,7 @@ from understudy.options import MOST_TREES, AtLeast, Between
 from understudy.synthesizers.base import MethodCard, check_options
 from understudy.synthesizers.coded import CodedMethod
 from understudy.synthesizers.columns.frame import listed
-from understudy.synthesizers.columns.plan import Plan, Wishes
+from understudy.synthesizers.columns.plan import Plan, PlanRequest
 from understudy.synthesizers.forest.balance import FEWEST_ROWS, POOL, Balance, fit_balance
 from understudy.synthesizers.forest.chains import Chained, find_chain
 from understudy.synthesizers.forest.models import (
@@ -111,7 +111,7 @@ class Forest(CodedMethod):
             return self._fit(table, rng, progress)
 
     def _fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
-        plan = Plan.of(Wishes(visit=self.visit, method="cart", keep=self.keep), table)
+        plan = Plan.of(PlanRequest(visit=self.visit, method="cart", keep=self.keep), table)
         self.names_ = table.schema.modelled
         self.notes_ = []
         fitted = [self._coded(table, name, self.k) for name in plan.order]

@@ -34,11 +34,11 @@ from understudy.options import (
     declared,
 )
 from understudy.synthesizers import SYNTHESIZERS
-from understudy.synthesizers.generators import Ours
+from understudy.synthesizers.generators import NamedGenerator
 from understudy.workflows import advise
 from understudy.workflows.advise import AUTO, as_names, resolve
 from understudy.workflows.calibrate.calibration import Calibration
-from understudy.workflows.calibrate.planting import LEAK_KINDS, Bench, Ground
+from understudy.workflows.calibrate.planting import LEAK_KINDS, CalibrationJob, RealRows
 from understudy.workflows.calibrate.schedule import Schedule, seen_entry, summary
 from understudy.workflows.provenance import versions
 
@@ -126,7 +126,7 @@ def calibrate(
     notes += few
     used = {name: {**_fewer(name), **given.get(name, {})} for name in chosen}
     ground = _ground(frame, table.schema, method, made_by, seed, progress)
-    bench = Bench(ground, known, learnt, used)
+    bench = CalibrationJob(ground, known, learnt, used)
     schedule = Schedule(chosen, ground.rows, seed)
     for name in chosen:
         if "aligned" in MEASURES[name].card.needs:
@@ -170,7 +170,7 @@ def calibrate(
 
 
 def play(
-    bench: Bench,
+    bench: CalibrationJob,
     schedule: Schedule,
     start: float,
     budget: float,
@@ -283,13 +283,13 @@ def _ground(
     options: Mapping[str, Any],
     seed: int,
     progress: Progress,
-) -> Ground:
+) -> RealRows:
     """Give the rows to be split; with a method, its output for half of them."""
     if method is None:
-        return Ground(frame, schema)
+        return RealRows(frame, schema)
     half = frame.height // 2
     order = stream(seed, "calibration", "halves").permutation(frame.height)[: 2 * half]
     progress(f"fitting {method}", 0, 1)
-    made = Ours(method, options)(Table(frame[order[:half]], schema), half, 1, seed)[0]
+    made = NamedGenerator(method, options)(Table(frame[order[:half]], schema), half, 1, seed)[0]
     release = Table.of(made, schema, name=f"the table made by {method}").frame
-    return Ground(frame[order], schema, release.select(frame.columns))
+    return RealRows(frame[order], schema, release.select(frame.columns))

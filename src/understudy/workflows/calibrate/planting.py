@@ -36,7 +36,7 @@ FEWEST_ROWS = 100
 
 
 @dataclass(frozen=True)
-class Ground:
+class RealRows:
     """Real rows to be split at random, and a method's output if that is to be the release.
 
     Without a release the real rows are cut in three: training, control, and a third that is
@@ -95,13 +95,13 @@ class Planted:
     release: pl.DataFrame
 
 
-def plant(ground: Ground, kind: Kind, count: int, seed: int) -> Planted:
+def plant(ground: RealRows, kind: Kind, count: int, seed: int) -> Planted:
     """Split anew, then put leaks in the place of ``count`` released rows; none is a null.
 
     Examples
     --------
     >>> rows = pl.DataFrame({"x": range(300), "y": ["a", "b", "c"] * 100})
-    >>> made = plant(Ground(rows, Table.of(rows).schema), "copies", 7, seed=1)
+    >>> made = plant(RealRows(rows, Table.of(rows).schema), "copies", 7, seed=1)
     >>> made.release.join(made.train, on=["x", "y"]).height
     7
     """
@@ -116,7 +116,9 @@ def plant(ground: Ground, kind: Kind, count: int, seed: int) -> Planted:
     return Planted(ground.real[train], ground.real[control], release)
 
 
-def _victims(ground: Ground, kind: Kind, train: Ints, count: int, rng: np.random.Generator) -> Ints:
+def _victims(
+    ground: RealRows, kind: Kind, train: Ints, count: int, rng: np.random.Generator
+) -> Ints:
     """Choose the training rows that leak."""
     if kind in ("copies", "noisy"):
         return rng.choice(train, count, replace=False)
@@ -162,7 +164,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Seen:
+class CellFindings:
     """What measures said of a run: (alarm, seconds) of each, nan where there is no finding.
 
     ``notes`` has the status and the note of each that gave none.
@@ -174,15 +176,15 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Bench:
+class CalibrationJob:
     """The job of a calibration: what all its runs share."""
 
-    ground: Ground
+    ground: RealRows
     keys: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def do(self, cell: Cell) -> Seen:
+    def do(self, cell: Cell) -> CellFindings:
         """Run the measures on one planted release."""
         comparison = self.comparison(cell)
         numbers = np.full((len(cell.measures), 2), np.nan)
@@ -195,7 +197,7 @@ class Bench:
             else:
                 notes[name] = [found.status, found.note]
             numbers[place, 1] = time.perf_counter() - start
-        return Seen(cell, numbers, notes)
+        return CellFindings(cell, numbers, notes)
 
     def comparison(self, cell: Cell) -> Comparison:
         """Plant, and put the tables side by side."""

@@ -18,7 +18,7 @@ from understudy.jobs.workers import Outcome
 from understudy.judging.comparison import stream
 from understudy.judging.findings import LEVEL, plain
 from understudy.judging.rates import clopper_pearson
-from understudy.workflows.calibrate.planting import LEAK_KINDS, Cell, Kind, Seen
+from understudy.workflows.calibrate.planting import LEAK_KINDS, Cell, CellFindings, Kind
 from understudy.workflows.calibrate.probit import POWER, Point, Power, fit_power, next_size
 
 SMALLEST_LEAK, LARGEST_LEAK, SIZES = 0.001, 0.1, 9
@@ -35,7 +35,7 @@ WEIGHTS = {NULL: 2.0, "copies": 1.5, "noisy": 1.0, "outliers": 1.0, "unique": 0.
 
 
 @dataclass
-class Lane:
+class MeasureTrials:
     """One measure facing one kind of leak (or none): what it has seen so far."""
 
     measure: str
@@ -108,7 +108,7 @@ class Schedule:
         self.rows, self.seed = rows, seed
         self.counts = grid(rows)
         self.measures = set(measures)
-        self.lanes = {(m, k): Lane(m, k) for m in measures for k in (NULL, *LEAK_KINDS)}
+        self.lanes = {(m, k): MeasureTrials(m, k) for m in measures for k in (NULL, *LEAK_KINDS)}
         self.failures: dict[str, list[str]] = {}
         self.retired: dict[str, tuple[str, str]] = {}
         self._asked: dict[tuple[str, int], int] = {}
@@ -139,7 +139,7 @@ class Schedule:
             pass
         return cell
 
-    def _cell(self, kind: str, count: int, lanes: Iterable[Lane]) -> Cell:
+    def _cell(self, kind: str, count: int, lanes: Iterable[MeasureTrials]) -> Cell:
         asked = self._asked[kind, count] = self._asked.get((kind, count), 0) + 1
         seed = int(stream(self.seed, "calibration", kind, str(count), str(asked)).integers(2**31))
         planted: Kind = "copies" if kind == NULL else kind  # type: ignore[assignment]
@@ -168,7 +168,7 @@ class Schedule:
         for name, (status, note) in seen.notes.items():
             self.failed(name, status, note)
 
-    def read(self, entry: dict[str, Any]) -> Seen:
+    def read(self, entry: dict[str, Any]) -> CellFindings:
         """Read an entry of a journal; refuse what no run of this schedule leaves."""
         try:
             check_form(entry, ENTRY)
@@ -188,14 +188,14 @@ class Schedule:
             and (np.isfinite(seconds) & (seconds >= 0)).all()
         ):
             raise ValueError(FOREIGN)
-        return Seen(cell, np.column_stack([alarms, seconds]), entry["notes"])
+        return CellFindings(cell, np.column_stack([alarms, seconds]), entry["notes"])
 
     def add(self, cell: Cell, numbers: NDArray[np.float64]) -> None:
         """Count an answer: (alarm, seconds) of each measure."""
         for name, (alarm, seconds) in zip(cell.measures, numbers, strict=True):
             self.lane(name, cell).add(cell.count, float(alarm), float(seconds))
 
-    def lane(self, measure: str, cell: Cell) -> Lane:
+    def lane(self, measure: str, cell: Cell) -> MeasureTrials:
         """Give the lane that a cell belongs to."""
         return self.lanes[measure, cell.kind if cell.count else NULL]
 
@@ -210,14 +210,14 @@ class Schedule:
         if len(notes) >= PATIENCE and not worked:
             self.retired[measure] = "failed", notes[0]
 
-    def _done(self, lane: Lane) -> bool:
+    def _done(self, lane: MeasureTrials) -> bool:
         if lane.measure in self.retired:
             return True
         if lane.kind == NULL:
             return lane.total >= MOST_NULLS
         return lane.total >= MOST_RUNS or hopeless(*lane.runs.get(self.counts[-1], (0, 0)))
 
-    def _count(self, lane: Lane) -> int:
+    def _count(self, lane: MeasureTrials) -> int:
         """Say how many rows are to leak next."""
         if lane.kind == NULL:
             return 0
@@ -241,7 +241,7 @@ def hopeless(runs: int, alarms: int) -> bool:
     return runs >= CONTROLS and float(clopper_pearson(alarms, runs)[1]) < POWER
 
 
-def seen_entry(seen: Seen | None) -> dict[str, Any]:
+def seen_entry(seen: CellFindings | None) -> dict[str, Any]:
     """Write what was seen as an entry of a journal."""
     if seen is None:
         return {}

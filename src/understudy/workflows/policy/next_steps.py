@@ -12,7 +12,7 @@ MANY = 100
 
 
 @dataclass(frozen=True)
-class Missed:
+class RuleNumbers:
     """The numbers that a rule was decided on.
 
     ``side`` is 1 where the interval must lie at or below the bound, -1 where at or above.
@@ -30,7 +30,7 @@ def next_steps(
     *,
     measure: str,
     outcome: str,
-    missed: Missed | None = None,
+    missed: RuleNumbers | None = None,
 ) -> tuple[str, ...]:
     """Say in sentences what could change a verdict, or help to understand it.
 
@@ -42,7 +42,7 @@ def next_steps(
         As in the JSON contract.
     measure, outcome : str
         What the rule is about, and FAIL or INCONCLUSIVE.
-    missed : Missed, optional
+    missed : RuleNumbers, optional
         What the rule was decided on, where there was an interval.
 
     Examples
@@ -69,7 +69,7 @@ def next_steps(
     return tuple(filter(None, steps))
 
 
-def _rows_needed(missed: Missed, provenance: Mapping[str, Any]) -> str:
+def _rows_needed(missed: RuleNumbers, provenance: Mapping[str, Any]) -> str:
     """Say how many times the rows would narrow the interval enough, if the value stays."""
     value, (low, high) = missed.value, missed.interval
     if value is None:

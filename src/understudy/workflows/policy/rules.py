@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from understudy.data.schema import few
 from understudy.options import is_finite
 from understudy.workflows.assessment import Assessment
-from understudy.workflows.policy.next_steps import Missed, next_steps
+from understudy.workflows.policy.next_steps import RuleNumbers, next_steps
 
 Outcome = Literal["PASS", "FAIL", "INCONCLUSIVE"]
 
@@ -36,7 +36,7 @@ class Verdict:
     measure: str
     why: str
     reason: str = ""
-    missed: Missed | None = None
+    missed: RuleNumbers | None = None
     next: tuple[str, ...] = ()
 
     def advised(
@@ -150,7 +150,7 @@ class Rule:
         outcome = worst(outcomes)
         why = f"the interval is [{interval[0]:.6g}, {interval[1]:.6g}]"
         bound, sign = bounds[outcomes.index(outcome)]
-        missed = Missed(found.get("value"), interval, bound, sign)
+        missed = RuleNumbers(found.get("value"), interval, bound, sign)
         return Verdict(self.words, outcome, self.measure, why, self.reason, missed)
 
     def _bounds(self, reference: Any, better: Any) -> list[tuple[float, int]]:

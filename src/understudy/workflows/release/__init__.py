@@ -13,8 +13,8 @@ from understudy.data.schema import Schema, as_schema, dumps, infer, loads
 from understudy.data.tables import (
     FORMATS,
     PART,
+    IncomingFrame,
     Table,
-    Taken,
     check_writable,
     holdout_rows,
     take_in,
@@ -211,7 +211,9 @@ def _is_path(real: Any) -> bool:
     return isinstance(real, str | Path)
 
 
-def _take_in(real: Any, method: str, options: Mapping[str, Any], schema: str | None) -> Taken:
+def _take_in(
+    real: Any, method: str, options: Mapping[str, Any], schema: str | None
+) -> IncomingFrame:
     """Take in the real table; where the method claims an epsilon, each line by itself."""
     alone = None
     if claimed(synthesizer(method, **options).method) is not None:
@@ -236,7 +238,7 @@ def _check_same(plan: Mapping[str, Any], there: Mapping[str, Any], folder: Path,
         raise OptionError(f"{folder} is of a release that differs in: {what}", hint=hint)
 
 
-def _begin(folder: Path, plan: Mapping[str, Any], taken: Taken, real: Any) -> Work:
+def _begin(folder: Path, plan: Mapping[str, Any], taken: IncomingFrame, real: Any) -> Work:
     """Split the real table; write the plan and the two parts."""
     chosen = holdout_rows(
         taken, holdout=plan["holdout_share"], seed=plan["seed"], stratify=None, group=plan["group"]
