@@ -146,12 +146,12 @@ def test_without_a_holdout_the_farthest_look_is_shown_and_nothing_is_tested():
     given = Scores(["a", "b", "c"], values, 50, beside)
     table = comparison()
     plain = judge(table, given, name="test")
-    assert (plain.names[plain.shown], plain.p_value, plain.reference) == ("b", None, None)
+    assert (plain.names[plain.headline], plain.p_value, plain.reference) == ("b", None, None)
     assert plain.interval == (None, None, None)
     assert "3 looks were taken, each by itself" in plain.note
     assert WITHOUT_HOLDOUT in plain.note
     beyond = judge(table, given, name="test", beyond_naive=True)
-    assert beyond.names[beyond.shown] == "a"
+    assert beyond.names[beyond.headline] == "a"
 
 
 def test_looks_on_fewer_than_five_persons_of_a_side_are_left_out():

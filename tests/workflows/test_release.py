@@ -420,7 +420,7 @@ def test_an_error_after_the_model_keeps_it(home, short, monkeypatch):
         raise DataError("no luck")
 
     with monkeypatch.context() as patch:
-        patch.setattr(stages, "answer", failing)
+        patch.setattr(stages, "assess_tables", failing)
         with pytest.raises(DataError, match="no luck"):
             run()
     assert Path("out-steward.unfinished/release.model").is_file()
