@@ -11,7 +11,8 @@ from people import people
 from understudy import measures
 from understudy.errors import UnderstudyError
 from understudy.judging.comparison import stream
-from understudy.judging.findings import Card, Finding, Part, average, described, wilson
+from understudy.judging.findings import Card, Finding, Part, described, wilson
+from understudy.judging.replicates import average
 from understudy.workflows.assessment import Assessment
 
 CARD = Card(

@@ -1,6 +1,7 @@
 """Processes that do tasks: asked for one at a time, and stopped when they take too long."""
 
 import contextlib
+import functools
 import os
 import pickle
 import queue
@@ -258,8 +259,14 @@ def main() -> None:
     listener.join()
 
 
-def one_thread() -> AbstractContextManager[Any]:
-    """Keep matrix products to one thread: small ones are faster, and sums do not depend on it."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
+def one_thread(library: Literal["blas", "openmp"] = "blas") -> AbstractContextManager[Any]:
+    """Keep a library to one thread: small work is faster so, and sums do not depend on cores."""
+    return _thread_pools(len(sys.modules)).limit(limits=1, user_api=library)  # type: ignore[no-any-return]
 
-    return threadpool_limits(1, "blas")  # type: ignore[no-any-return,unused-ignore]
+
+@functools.lru_cache(maxsize=1)
+def _thread_pools(modules: int) -> Any:
+    """Find the libraries with threads, anew only when modules were loaded since."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped,unused-ignore]
+
+    return ThreadpoolController()

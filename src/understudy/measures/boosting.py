@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.jobs.progress import Progress
+from understudy.jobs.workers import one_thread
 
 Scores = NDArray[np.float64]
 T = TypeVar("T")
@@ -50,10 +51,9 @@ def one_by_one(work: Callable[[int], T], times: int, progress: Progress, label: 
     of warnings, which all threads share.
     """
     import sklearn.ensemble  # noqa: F401  loads OpenMP, which can only then be limited
-    from threadpoolctl import threadpool_limits
 
     for number in range(times):
-        with threadpool_limits(1, user_api="openmp"):
+        with one_thread("openmp"):
             made = work(number)
         progress(label, number + 1, times)
         yield made

@@ -13,7 +13,8 @@ import numpy as np
 from understudy.errors import DataError, OptionError, UnderstudyError, interruption
 from understudy.jobs.workers import one_thread
 from understudy.judging.comparison import Comparison
-from understudy.judging.findings import Card, Finding, Part, average
+from understudy.judging.findings import Card, Finding, Part
+from understudy.judging.replicates import average
 from understudy.measures import Measure
 from understudy.measures.exchangeability import exchangeability
 

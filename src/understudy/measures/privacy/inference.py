@@ -7,6 +7,7 @@ import numpy as np
 
 from understudy.data.matrix import MOST_LEVELS
 from understudy.errors import OptionError
+from understudy.jobs.workers import one_thread
 from understudy.judging.comparison import Comparison, Which
 from understudy.judging.findings import Card, Finding, described
 from understudy.judging.judge import Scores, judge, share_interval
@@ -214,7 +215,6 @@ class _Guessing:
     def _by_model(self, column: "GuessedColumn", table: int) -> Floats:
         """Guess by gradient boosting, fitted to some rows."""
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-        from threadpoolctl import threadpool_limits
 
         taken = self._learnt(column, table)[: self.rows]
         features, is_category = self.places.features(self.known, MOST_LEVELS)
@@ -236,7 +236,7 @@ class _Guessing:
             if column.is_number
             else HistGradientBoostingClassifier(**settings)
         )
-        with threadpool_limits(1, user_api="openmp"):
+        with one_thread("openmp"):
             model.fit(learn[:, varied], target)
             return self._once_each(
                 lambda some: np.asarray(model.predict(persons[some][:, varied]), float)

@@ -9,7 +9,8 @@ import numpy as np
 
 from understudy.data.matrix import HUGE, Floats, Matrix
 from understudy.judging.comparison import Comparison, Which
-from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, Z, average, described
+from understudy.judging.findings import Card, Finding, Part, TableOfNumbers, Z, described
+from understudy.judging.replicates import average
 from understudy.measures.boosting import one_by_one
 from understudy.measures.pictures import few_dominate
 from understudy.measures.utility.splits import corrected_half, refits
