@@ -158,9 +158,8 @@ def codes_values(function: ast.FunctionDef) -> bool:
     )
 
 
-def counts(folder: Path) -> dict[str, int]:
+def counts(source: Source) -> dict[str, int]:
     """Give what is counted, by what it says."""
-    source = Source(folder)
     alone = source.with_one_importer()
     processes = r"\b_?lock(?:ed)?\(|ProcessPoolExecutor|multiprocessing|subprocess\.(?:run|Popen)"
     return {
@@ -191,7 +190,7 @@ def counts(folder: Path) -> dict[str, int]:
 def main(arguments: list[str]) -> int:
     """Print the table: one column a folder."""
     folders = [Path(argument) for argument in arguments] or [ROOT / "src" / PACKAGE]
-    found = [counts(folder) for folder in folders]
+    found = [counts(Source(folder)) for folder in folders]
     head = "| counted |" + " |" * len(found) + "\n|---|" + "---|" * len(found)
     sys.stdout.write(f"{head}\n")
     for label in found[0]:
