@@ -50,10 +50,13 @@ def one_by_one(work: Callable[[int], T], times: int, progress: Progress, label: 
     Boosting in several threads of Python is out of the question: scikit-learn changes the filters
     of warnings, which all threads share.
     """
-    import sklearn.ensemble  # noqa: F401  loads OpenMP, which can only then be limited
+    import sklearn.ensemble  # loads OpenMP, which can only then be limited
 
     for number in range(times):
-        with one_thread("openmp"):
+        with (
+            one_thread("openmp"),
+            sklearn.config_context(skip_parameter_validation=True),
+        ):
             made = work(number)
         progress(label, number + 1, times)
         yield made
