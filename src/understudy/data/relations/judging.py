@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.data.arithmetic import Expression, column_names, evaluate
 from understudy.data.bins import Grid
+from understudy.data.bins import nearest as nearest_of
 from understudy.data.codec import write_values
 from understudy.data.grammar import PairTest
 from understudy.data.schema import Column, Relation, Schema, Values, labels, same_level
@@ -78,8 +79,11 @@ class Learnt:
     known: Mask = field(default_factory=lambda: np.empty(0, bool))
     digits: str = ""
 
-    def places(self, table: Table) -> NDArray[np.int64]:
-        """Find the key or the class of each row; -1 where nothing is known."""
+    def places(self, table: Table, *, nearest: bool = False) -> NDArray[np.int64]:
+        """Find the key or the class of each row; -1 where nothing is known.
+
+        With ``nearest``, a number that is no key has the place of the nearest one that is.
+        """
         (source,) = self.relation.sources
         if self.relation.kind == "lookup":
             keys = pl.Series(self.keys, dtype=pl.String)
@@ -88,6 +92,8 @@ class Learnt:
             place = made.fill_null(-1).to_numpy().copy()
             if None in self.keys:
                 place[texts.is_null().to_numpy()] = self.keys.index(None)
+            if nearest and table.schema[source].is_numeric:
+                place = self._nearest(place, table.numbers(source))
         else:
             numbers = table.numbers(source)
             left = np.searchsorted(self.cuts, numbers, side="left")
@@ -99,7 +105,17 @@ class Learnt:
         place[(place >= 0) & ~self.known[place]] = -1
         return place.astype(np.int64)
 
-    def values(self, table: Table) -> tuple[pl.Series, Mask]:
+    def _nearest(self, place: NDArray[np.int64], numbers: Floats) -> NDArray[np.int64]:
+        known = pl.Series(self.keys, dtype=pl.String).cast(pl.Float64, strict=False)
+        keys = known.fill_null(float("nan")).to_numpy()
+        order = np.argsort(keys)[: int((~np.isnan(keys)).sum())]
+        lost = (place < 0) & ~np.isnan(numbers)
+        if len(order) and lost.any():
+            place = place.copy()
+            place[lost] = order[nearest_of(keys[order], numbers[lost])]
+        return place
+
+    def values(self, table: Table, *, nearest: bool = False) -> tuple[pl.Series, Mask]:
         """Compute the target, as its column is written; says also where something is known."""
         name = self.relation.target
         if name is None:
@@ -108,7 +124,7 @@ class Learnt:
             computed, applies = computed_values(self.relation, table)
             column = table.schema[name]
             return written_numbers(computed, column, self.digits).alias(name), applies
-        place = self.places(table)
+        place = self.places(table, nearest=nearest)
         known = place >= 0
         at = pl.Series(place).set(pl.Series(~known), None)
         return self.pool.gather(at).alias(name), known
@@ -196,8 +212,8 @@ def learn(relation: Relation, table: Table, *, k: int = 5) -> Learnt:
 
 def key_texts(table: Table, name: str) -> pl.Series:
     """Give a column as text, one text for one value whatever the storage."""
-    if name in table.schema.modelled:
-        return table.plain[name]
+    if table.schema[name].is_modelled:
+        return table.text(name)
     return labels(table.frame[name])
 
 
@@ -207,7 +223,7 @@ def column_texts(series: pl.Series, column: Column) -> pl.Series:
     frame = pl.DataFrame({name: series})
     if not column.is_modelled:
         return labels(series)
-    return Table(frame, Schema((column,))).plain[name]
+    return Table(frame, Schema((column,))).text(name)
 
 
 def is_missing(table: Table, name: str) -> Mask:
