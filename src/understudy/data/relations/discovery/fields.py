@@ -35,6 +35,11 @@ class Field:
     codes: Codes
     decimals: int | None
     relative: float
+    texts: pl.Series
+
+    def label(self, code: int) -> str:
+        """Give a level of a category as text."""
+        return str(self.texts[int(np.flatnonzero(self.codes == code)[0])])
 
     @property
     def name(self) -> str:
@@ -108,7 +113,7 @@ def read_field(table: Table, column: Column) -> Field:
         if np.array_equal(known, ~np.isnan(parsed)):
             numbers = parsed
     if numbers is None:
-        return Field(column, None, _levels(values.labels), None, DOUBLE)
+        return Field(column, None, _levels(values.labels), None, DOUBLE, values.labels)
     decimals, relative = column.decimals, DOUBLE
     finite = numbers[~np.isnan(numbers)]
     if column.kind == "category":
@@ -123,7 +128,7 @@ def read_field(table: Table, column: Column) -> Field:
             numbers[~np.isnan(numbers)] = _shortened(single)
             decimals = _decimals(np.unique(_shortened(single)))
     labels = values.labels if column.kind == "number" and column.levels else None
-    return Field(column, numbers, _ranked(numbers, labels), decimals, relative)
+    return Field(column, numbers, _ranked(numbers, labels), decimals, relative, values.labels)
 
 
 def _shortened(single: NDArray[np.float32]) -> Floats:

@@ -73,21 +73,25 @@ def _switched(
     nats = checked.nats - key.levels - 10
     if len(checked.holds) < FEWEST_ROWS or not checked.is_near or nats < ENOUGH:
         return None
-    labels = _labels(key)
-    levels = [labels[code] for code in np.flatnonzero(on)]
-    where = (
-        f"{quoted(key.name)} == {quoted_value(levels[0])}"
-        if len(levels) == 1
-        else f"{quoted(key.name)} in ({', '.join(map(quoted_value, levels))})"
-    )
-    text = f"{quoted(y.name)} = {quoted(x.name)} where {where}"
+    levels = [key.label(code) for code in np.flatnonzero(on)]
+    text = f"{quoted(y.name)} = {quoted(x.name)} where {condition(key.name, levels)}"
     made = Proposal(text, y.name, (x.name, key.name), nats, checked.broken)
     return made, key.name, frozenset(levels)
+
+
+def condition(name: str, levels: Sequence[str]) -> str:
+    """Write that a column has one of some levels.
+
+    Examples
+    --------
+    >>> condition("paid", ["hourly"]), condition("sex", ["1", "2"])
+    ("paid == 'hourly'", 'sex in (1, 2)')
+    """
+    if len(levels) == 1:
+        return f"{quoted(name)} == {quoted_value(levels[0])}"
+    return f"{quoted(name)} in ({', '.join(map(quoted_value, levels))})"
 
 
 def _same(x: Floats) -> Floats:
     return x
 
-
-def _labels(key: Field) -> list[str]:
-    raise NotImplementedError

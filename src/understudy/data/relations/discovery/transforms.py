@@ -75,10 +75,11 @@ def _alike(fields: Sequence[Field], rows: NDArray[np.int64]) -> list[tuple[int, 
     numbers = np.column_stack([f.numbers[rows] for f in fields if f.numbers is not None])
     plain_ranks, folded_ranks = _ranks(numbers), _ranks(np.abs(numbers))
     known = ~np.isnan(numbers)
-    agree = np.abs(_correlations(plain_ranks, plain_ranks, known))
+    agree, _, seen = pairwise(plain_ranks, plain_ranks, known, known)
+    agree = np.where(seen >= FEWEST_ROWS / 2, np.abs(agree), 0)
     folds = (numbers < 0).any(0)
     if folds.any():
-        folded = _correlations(plain_ranks, folded_ranks[:, folds], known, known[:, folds])
+        folded, _, _ = pairwise(plain_ranks, folded_ranks[:, folds], known, known[:, folds])
         agree[:, folds] = np.maximum(agree[:, folds], np.abs(folded))
     whole = known.all(0)
     bound = np.where(whole[:, None] & whole[None, :], RANKS_AGREE, RANKS_AGREE_IN_PART)
@@ -95,21 +96,26 @@ def _ranks(numbers: Floats) -> Floats:
     return made
 
 
-def _correlations(
-    left: Floats, right: Floats, known: NDArray[np.bool_], other: NDArray[np.bool_] | None = None
-) -> Floats:
-    """Correlate each column with each other, in the rows that have both (others hold 0)."""
-    mine = known.astype(float)
-    theirs = mine if other is None else other.astype(float)
-    n = np.maximum(mine.T @ theirs, 1)
+def pairwise(
+    left: Floats, right: Floats, known: NDArray[np.bool_], other: NDArray[np.bool_]
+) -> tuple[Floats, Floats, Floats]:
+    """Correlate columns with columns, each pair in the rows that have both (others hold 0).
+
+    Returns the correlations, the covariances and the numbers of rows.
+    """
+    mine, theirs = known.astype(float), other.astype(float)
+    n = mine.T @ theirs
+    many = np.maximum(n, 1)
+    left = left - left.sum(0) / np.maximum(mine.sum(0), 1)
+    right = right - right.sum(0) / np.maximum(theirs.sum(0), 1)
     a, b = left * mine, right * theirs
     sum_a, sum_b = a.T @ theirs, mine.T @ b
-    spread_a = (a * a).T @ theirs - sum_a**2 / n
-    spread_b = mine.T @ (b * b) - sum_b**2 / n
-    joint = a.T @ b - sum_a * sum_b / n
+    spread_a = (a * a).T @ theirs - sum_a**2 / many
+    spread_b = mine.T @ (b * b) - sum_b**2 / many
+    joint = a.T @ b - sum_a * sum_b / many
     spread = np.sqrt(np.maximum(spread_a, 0) * np.maximum(spread_b, 0))
-    made: Floats = np.where((spread > 0) & (n >= FEWEST_ROWS / 2), joint / np.maximum(spread, 1e-30), 0)
-    return made
+    made: Floats = np.where(spread > 0, joint / np.where(spread > 0, spread, 1), 0)
+    return made, joint / many, n
 
 
 def _best_shape(y: Field, x: Field, rows: NDArray[np.int64]) -> Proposal | None:
