@@ -310,13 +310,15 @@ class Held:
         *,
         relations: Sequence[Relation] = (),
         keep: Sequence[str] = (),
+        reserved: Sequence[str] = (),
         k: int = 1,
         reads: bool = True,
     ) -> tuple[Self, Table]:
         """Take what the constraints need of a training table; gives also the table to learn from.
 
         Columns that belong together are one there, unless some of them are kept, and what follows
-        from others by a relation is taken out; nothing of it is shown that fewer than k rows hold.
+        from others by a relation is taken out, unless it is kept or reserved; nothing is looked up
+        that fewer than k rows hold.
         With ``reads`` = False nothing is read off the rows, as a privacy budget demands.
         """
         table = with_identifiers(table, texts)
@@ -340,7 +342,7 @@ class Held:
         unique = [one.names[0] for one in constraints if one.kind == "unique"]
         seen = {name: table.frame[name] for name in unique if reads and name in table.frame.columns}
         identifiers = tuple(Identifier.fit(seen.get(n), table.schema[n]) for n in unique)
-        reserved = [name for one in constraints if one.condition is None for name in one.names]
+        reserved = [*reserved, *(n for c in constraints if c.condition is None for n in c.names)]
         reserved += [name for text in table.schema.rules for name in ColumnRule.parse(text).names]
         related, inner = Related.fit(
             table, relations, keep=keep, reserved=reserved, k=k, reads=reads

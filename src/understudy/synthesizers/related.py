@@ -24,21 +24,16 @@ from understudy.data.relations import Relation
 from understudy.data.schema import Column, Schema, few
 from understudy.data.tables import Table
 from understudy.errors import OptionError, near
-from understudy.synthesizers.derived import (
-    CodeWords,
-    DerivedColumn,
-    MissingWhere,
-    OneHotGroup,
-    OrderedPair,
-    RelationStep,
-)
+from understudy.synthesizers.columns.plan import ColumnRule
+from understudy.synthesizers.derived import DerivedColumn, RelationStep
 from understudy.synthesizers.model_file import Damaged, State
+from understudy.synthesizers.reshaped import CodeWords, MissingWhere, OneHotGroup, OrderedPair
 
 Mask = NDArray[np.bool_]
 FRAME = "relation_"
 ORDER_OF_KINDS = ("formula", "classes", "lookup", "one_hot", "order", "code", "missing")
-RESTORES: dict[str, Any] = {
-    kind.kind: kind for kind in (OrderedPair, OneHotGroup, CodeWords, MissingWhere)
+STEPS: dict[str, Any] = {
+    kind.kind: kind for kind in (DerivedColumn, OrderedPair, OneHotGroup, CodeWords, MissingWhere)
 }
 
 
@@ -79,8 +74,8 @@ class Related:
     def relations(self) -> tuple[Relation, ...]:
         """What is held, without counts of training rows."""
         held = [one for step in self.steps for one in step.relations]
-        bare = {"rows": None, "broken": None}
-        return tuple(dataclasses.replace(one, **bare) for one in (*held, *self.said))
+        every = (*held, *self.said)
+        return tuple(dataclasses.replace(one, rows=None, broken=None) for one in every)
 
     def notes(self) -> list[str]:
         """Say what is held, and what not and why."""
@@ -106,10 +101,11 @@ class Related:
             return dataclasses.replace(table, schema=dataclasses.replace(schema, relations=()))
         columns = []
         for column in schema:
-            told = replaced.get(column.name, (column, None))
-            if told is not None:
-                named = _instead(told[0].predictors, instead, column.name)
-                columns.append(dataclasses.replace(told[0], predictors=named))
+            told = replaced.get(column.name)
+            if told is not None or column.name not in replaced:
+                shown = column if told is None else told[0]
+                named = _instead(shown.predictors, instead, column.name)
+                columns.append(dataclasses.replace(shown, predictors=named))
         visit = schema.visit
         if not isinstance(visit, str):
             visit = tuple(name for name in visit if name not in instead)
@@ -162,14 +158,10 @@ class Related:
         steps: list[RelationStep] = []
         ready = set(inner.names)
         for number, one in enumerate(plain):
-            if one["kind"] == DerivedColumn.kind:
-                step: RelationStep = DerivedColumn.restore(
-                    one, state, f"{FRAME}{number}", schema.modelled
-                )
-            elif one["kind"] in RESTORES:
-                step = RESTORES[one["kind"]].restore(one, schema.modelled)
-            else:
+            if one["kind"] not in STEPS:
                 raise Damaged("a relation is of no kind")
+            kind = STEPS[one["kind"]]
+            step: RelationStep = kind.restore(one, state, f"{FRAME}{number}", schema.modelled)
             if not set(step.needs) <= ready:
                 raise Damaged("a column is computed from one that is not there")
             ready |= set(step.makes)
@@ -224,7 +216,7 @@ class _Choice:
                     hint=near(name, schema.names),
                 )
         if not self.reads and relation.inferred:
-            return self._refuse(relation, "it was read off the data, which epsilon does not pay for")
+            return self._refuse(relation, "it was read off the data, for which no epsilon pays")
         if relation.kind in ("weight", "subject"):
             self.said.append(relation)
             return None
@@ -259,7 +251,7 @@ class _Choice:
         if name in self.keep:
             return f"'{name}' is kept"
         if name in self.reserved:
-            return f"a constraint or a rule is about '{name}'"
+            return f"a constraint, a rule or an option is about '{name}'"
         return f"'{name}' follows from another relation"
 
     def _below(self, names: Collection[str]) -> set[str]:
@@ -382,3 +374,20 @@ class _Choice:
             made.append(step)
             left.remove(step)
         return tuple(made)
+
+
+def named_columns(options: Mapping[str, Any], schema: Schema) -> tuple[str, ...]:
+    """Give the columns that options of a method speak of, but those that are kept."""
+    queue = [value for name, value in options.items() if name not in ("keep", "rules")]
+    found = []
+    for value in queue:
+        if isinstance(value, Mapping):
+            queue += [*value, *value.values()]
+        elif isinstance(value, list | tuple):
+            queue += value
+        elif isinstance(value, str) and value in schema:
+            found.append(value)
+    rules = options.get("rules")
+    for text in rules if isinstance(rules, list | tuple) else ():
+        found += ColumnRule.parse(text).names
+    return tuple(dict.fromkeys(found))

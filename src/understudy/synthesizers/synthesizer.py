@@ -36,6 +36,7 @@ from understudy.synthesizers.drawing import Drawing, Margins, complete
 from understudy.synthesizers.holding import Held
 from understudy.synthesizers.model_file import Origin, State, read_model, whole, write_model
 from understudy.synthesizers.registry import restorable
+from understudy.synthesizers.related import named_columns
 
 MOST_TRAINING_ROWS = 1 << 32
 LONGEST_REPR = 300
@@ -136,6 +137,7 @@ class Synthesizer:
             texts,
             relations=self._relations(table, reads=epsilon is None),
             keep=self._kept,
+            reserved=named_columns(options_given(self.method), table.schema),
             k=fewest_rows(self.method),
             reads=epsilon is None,
         )
