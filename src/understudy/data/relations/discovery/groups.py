@@ -143,7 +143,9 @@ def without_detours(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         (low, high)
         for low, high in pairs
         if not any(
-            high in after.get(mid, ()) for mid in after[low] if mid != high and low not in after.get(mid, ())
+            high in after.get(mid, ())
+            for mid in after[low]
+            if mid != high and low not in after.get(mid, ())
         )
         and low not in after.get(high, ())
     ]
@@ -201,7 +203,9 @@ def _missing_levels(field: Field, other: Field, k: int) -> list[str]:
 
 
 NEGATIVE = tuple(float(-v) for v in (*range(1, 10), *range(90, 100), *range(990, 1000), 9999))
-POSITIVE = tuple(float(v) for v in (77, 88, *range(96, 100), 777, 888, *range(996, 1000), 9998, 9999))
+POSITIVE = tuple(
+    float(v) for v in (77, 88, *range(96, 100), 777, 888, *range(996, 1000), 9998, 9999)
+)
 POSITIVE += (99999.0, 999999.0, -99999.0)
 CODE_GAP = 0.2
 

@@ -103,9 +103,7 @@ def _fitting(
         fits &= (np.abs(a - near_a) < EXPONENT_SLACK) & (np.abs(b - near_b) < EXPONENT_SLACK)
         fits &= np.minimum(seen[y, x], seen[y, z]) >= FEWEST_ROWS / 2
         for i in np.flatnonzero(fits):
-            yield (
-                float(explained[i]), y, int(x[i]), int(z[i]), float(near_a[i]), float(near_b[i])
-            )
+            yield (float(explained[i]), y, int(x[i]), int(z[i]), float(near_a[i]), float(near_b[i]))
 
 
 def _product(

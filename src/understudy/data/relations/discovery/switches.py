@@ -94,4 +94,3 @@ def condition(name: str, levels: Sequence[str]) -> str:
 
 def _same(x: Floats) -> Floats:
     return x
-

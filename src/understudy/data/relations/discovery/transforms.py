@@ -133,7 +133,9 @@ def _best_shape(y: Field, x: Field, rows: NDArray[np.int64]) -> Proposal | None:
         if fitted is None:
             continue
         made = _shortened(y, x, shape, *fitted)
-        if made is not None and (best is None or (made.broken, -made.nats) < (best.broken, -best.nats)):
+        if made is not None and (
+            best is None or (made.broken, -made.nats) < (best.broken, -best.nats)
+        ):
             best = made
     return best
 
