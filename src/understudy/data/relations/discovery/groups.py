@@ -16,6 +16,8 @@ FEWEST_ROWS = 40
 MOST_LEVELS = 20
 AT_THE_BOUND = 1 / 3
 LOWEST = 0.05
+OFTEN_BROKEN, OFTEN_BROKEN_IF_NEAR = 0.9, 0.6
+"""How often an order may hold with rows shuffled: else it says too little."""
 FEWEST_NUMBERS = 10
 
 
@@ -105,7 +107,8 @@ def find_orders(fields: Sequence[Field], rows: NDArray[np.int64]) -> list[tuple[
 
 def _one_kind(a: Field, b: Field) -> bool:
     one, other = a.column, b.column
-    return one.kind == other.kind and (one.unit is None) == (other.unit is None)
+    alike = one.kind == other.kind and (one.unit is None) == (other.unit is None)
+    return alike and a.decimals == b.decimals
 
 
 def _is_ordered(a: Field, b: Field) -> bool:
@@ -120,7 +123,7 @@ def _is_ordered(a: Field, b: Field) -> bool:
         return False
     mixed = np.searchsorted(np.sort(low), high, "right").mean() / rows
     saved = -(rows - broken) * math.log(max(float(mixed), 1e-300)) - exceptions(rows, broken)
-    if saved < ENOUGH + 5:
+    if saved < ENOUGH + 5 or mixed > (OFTEN_BROKEN_IF_NEAR if broken else OFTEN_BROKEN):
         return False
     gap = gap[gap >= 0]
     edge = float(np.quantile(gap, LOWEST))

@@ -32,6 +32,8 @@ def find_switches(
     found = []
     for y, x in _equal_in_part(lines, rows):
         for key in keys:
+            if key is lines[y] or key is lines[x]:
+                continue
             made = _switched(lines[y], lines[x], key, k)
             if made is not None:
                 found.append(made)
@@ -69,6 +71,8 @@ def _switched(
     if not on.any() or not (off & ~on).any() or right[~on].sum() > 0.2 * total[~on].sum():
         return None
     rows = on[np.maximum(key.codes, 0)] & (key.codes >= 0)
+    if len(np.unique(y.codes[rows & both])) < FEWEST_VALUES:
+        return None
     checked = check(y, [x], _same, rows=rows)
     nats = checked.nats - key.levels - 10
     if len(checked.holds) < FEWEST_ROWS or not checked.is_near or nats < ENOUGH:

@@ -15,6 +15,7 @@ from understudy.data.relations.discovery.evidence import ENOUGH
 from understudy.data.relations.discovery.fields import Field, Floats
 from understudy.data.relations.discovery.formulas import (
     Coefficient,
+    MOST_DIGITS_IF_NEAR,
     Proposal,
     check,
     plain,
@@ -193,10 +194,13 @@ def _shortened(
             continue
         rest = y.numbers - slope.value * f
         middle = float(np.median(rest[np.isfinite(rest)]))
-        for start in list(short_numbers(middle, 2 * typical))[:3]:
-            checked = check(y, [x], _affine(shape, start.value, slope.value))
+        for start in short_numbers(middle, 2 * typical):
+            fitted = slope.value != 1 or start.value != 0
+            checked = check(y, [x], _affine(shape, start.value, slope.value), fitted=fitted)
             nats = checked.nats - slope.cost - start.cost - 5
             if not checked.is_near or len(checked.holds) < FEWEST_ROWS or nats < ENOUGH:
+                continue
+            if checked.broken and max(slope.digits, start.digits) > MOST_DIGITS_IF_NEAR:
                 continue
             made = Proposal(
                 f"{quoted(y.name)} = {_written(shape, x.name, start, slope)}",
@@ -207,6 +211,8 @@ def _shortened(
             )
             if best is None or (made.broken, -made.nats) < (best.broken, -best.nats):
                 best = made
+            if not made.broken:
+                break
         if best is not None and not best.broken:
             break
     return best
@@ -217,8 +223,8 @@ def _affine(shape: Shape, start: float, slope: float) -> Callable[[Floats], Floa
 
 
 def _written(shape: Shape, name: str, start: Coefficient, slope: Coefficient) -> str:
-    if shape.text == "1 / {}" and slope.below == 1:
-        term = f"{plain(abs(slope.above))} / {quoted(name)}"
+    if shape.text.startswith("1 / ") and slope.below == 1:
+        term = plain(abs(slope.above)) + shape.text.format(quoted(name))[1:]
     else:
         term = slope.times(shape.text.format(quoted(name)))
     return joined([(term, slope.value)], start)
