@@ -65,6 +65,8 @@ class Field:
     @cached_property
     def half(self) -> float:
         """Half a unit of the last decimal; none where the numbers have as many as there are."""
+        if self.column.kind == "date" or self.column.unit is not None:
+            return (self.column.step or 0.0) / 2
         return 0.5 * 10.0**-self.decimals if self.decimals is not None else 0.0
 
     @cached_property

@@ -34,6 +34,8 @@ def find_switches(
         for key in keys:
             if key is lines[y] or key is lines[x]:
                 continue
+            if not _may_switch(lines[y], lines[x], key, rows):
+                continue
             made = _switched(lines[y], lines[x], key, k)
             if made is not None:
                 found.append(made)
@@ -53,6 +55,19 @@ def _equal_in_part(lines: Sequence[Field], rows: NDArray[np.int64]) -> list[tupl
             if y != x and many[y] < (1 - NEAR) * both and len(np.unique(same)) >= FEWEST_VALUES:
                 found.append((-int(many[y]), int(y), x))
     return [(y, x) for _, y, x in sorted(found)[:MOST_PAIRS]]
+
+
+def _may_switch(y: Field, x: Field, key: Field, rows: NDArray[np.int64]) -> bool:
+    """Whether on the screened rows some levels have equal numbers, and others hardly any."""
+    assert y.numbers is not None
+    assert x.numbers is not None
+    mine, theirs, codes = y.numbers[rows], x.numbers[rows], key.codes[rows] + 1
+    both = ~np.isnan(mine) & ~np.isnan(theirs)
+    equal = (np.abs(mine - theirs) <= y.rounding(mine)) & both
+    total = np.bincount(codes[both], minlength=key.levels + 1)[1:]
+    right = np.bincount(codes[equal], minlength=key.levels + 1)[1:]
+    on = (total > 0) & (right >= 0.98 * total)
+    return bool(on.any() and right[~on].sum() <= 0.3 * total[~on].sum())
 
 
 def _switched(

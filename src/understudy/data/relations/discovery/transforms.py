@@ -28,6 +28,7 @@ FEWEST_VALUES = 5
 RANKS_AGREE = 0.97
 RANKS_AGREE_IN_PART = 0.9  # ranks among all rows, compared where both columns have values
 MOST_PAIRS = 2000
+MOST_AGAINST = 0.03  # steps against the direction, where a few rows are broken
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,8 @@ def _best_shape(y: Field, x: Field, rows: NDArray[np.int64]) -> Proposal | None:
     mine = rows[both[rows]]
     if len(mine) < FEWEST_ROWS:
         mine = np.flatnonzero(both)[:4000]
+    if not _is_monotone(y, x, mine):
+        return None
     best: Proposal | None = None
     for shape in SHAPES:
         fitted = _fit(y, x, shape, mine)
@@ -137,6 +140,23 @@ def _best_shape(y: Field, x: Field, rows: NDArray[np.int64]) -> Proposal | None:
         if made is not None and (best is None or (made.broken, -made.nats) < (best.broken, -best.nats)):
             best = made
     return best
+
+
+def _is_monotone(y: Field, x: Field, rows: NDArray[np.int64]) -> bool:
+    """Whether y goes only up or only down along x (or its absolute value), but for rounding."""
+    assert y.numbers is not None
+    assert x.numbers is not None
+    given, wanted = x.numbers[rows], y.numbers[rows]
+    slope = float(np.ptp(wanted)) / max(float(np.ptp(given)), 1e-300)
+    for along in (given, np.abs(given)) if given.min() < 0 else (given,):
+        order = np.argsort(along, kind="stable")
+        steps = np.diff(wanted[order])
+        moved = x.slack + x.relative * np.abs(along[order][1:])
+        allowed = 4 * y.rounding(wanted[order][1:]) + 20 * slope * moved
+        against = min((steps > allowed).sum(), (steps < -allowed).sum())
+        if against <= MOST_AGAINST * len(steps):
+            return True
+    return False
 
 
 def _fit(
