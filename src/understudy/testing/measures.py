@@ -117,7 +117,7 @@ class MeasureLaws:
         """Assess with all measures, in the roles that the table has columns for."""
         given = {
             "measures": list(self.measures.values()),
-            "schema": tables.schema(train),
+            "schema": tables.Table.of(train).schema,
             **_roles(train.columns),
             **more,
         }
