@@ -40,9 +40,7 @@ from understudy.options import REPLICATES, ROWS, SEED
 )
 @click.option("--restart", is_flag=True, help="Give up what an earlier run left unfinished.")
 @common.quiet
-def command(
-    real: Path, policy: Path, out: Path, quiet: bool, relations: str, **asked: Any
-) -> None:
+def command(real: Path, policy: Path, out: Path, quiet: bool, relations: str, **asked: Any) -> None:
     """Split REAL, synthesize, assess and judge; make the folder OUT if every rule is kept.
 
     The steward's folder beside it holds what must not be shared: real rows, model, receipt,

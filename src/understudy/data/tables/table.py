@@ -19,7 +19,6 @@ from understudy.data.schema import (
     few,
     infer,
     labels,
-    read,
     read_values,
     same_level,
 )
@@ -148,21 +147,6 @@ class Table:
         if not self.height:
             raise DataError(f"{self.name}: the table has no rows", hint="give a table with rows")
         return self
-
-
-def schema(data: Any) -> Schema:
-    """Say what the columns of a path or a frame are, and why; a schema file (TOML) is read.
-
-    Examples
-    --------
-    >>> schema(pl.DataFrame({"sex": ["f", "m", "f"], "age": [31, 44, 19]}))["sex"].kind
-    'category'
-    """
-    if isinstance(data, Table):
-        return data.schema
-    if isinstance(data, str | Path) and Path(data).suffix == ".toml":
-        return read(Path(data))
-    return infer(take_in(data).frame)
 
 
 def _fits(taken: IncomingFrame, schema: Schema) -> None:

@@ -7,9 +7,11 @@ verified on every row. A relation must save far more nats than it costs to state
 """
 
 import dataclasses
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.data.grammar import quoted_value
 from understudy.data.relations.discovery.choosing import (
@@ -20,7 +22,7 @@ from understudy.data.relations.discovery.choosing import (
 )
 from understudy.data.relations.discovery.evidence import NEAR
 from understudy.data.relations.discovery.fields import Field, read_fields, screened_rows
-from understudy.data.relations.discovery.formulas import quoted
+from understudy.data.relations.discovery.formulas import Proposal, quoted
 from understudy.data.relations.discovery.groups import (
     find_codes,
     find_missing,
@@ -34,6 +36,7 @@ from understudy.data.relations.discovery.products import find_interactions, find
 from understudy.data.relations.discovery.subjects import find_subject, find_weights
 from understudy.data.relations.discovery.switches import find_switches
 from understudy.data.relations.discovery.transforms import find_transforms
+from understudy.data.relations.judging import computed_values, is_missing
 from understudy.data.schema import Relation
 from understudy.data.tables import Table
 
@@ -89,8 +92,9 @@ def _discover(table: Table, k: int) -> tuple[Relation, ...]:
     free = [f for f in fields if f.name not in derived]
     orders = without_detours(find_orders(free, rows))
     texts += [f"{quoted(low)} <= {quoted(high)}" for low, high in orders]
+    implied = _missing_by_formula(table, texts)
     for name, where, other in find_missing(fields, k):
-        if other not in derived.sources.get(name, ()):
+        if name not in implied and other not in derived.sources.get(name, ()):
             texts.append(f"{quoted(name)} is missing exactly where {where}")
     used = {name for one in derived.said for name in (one.target, *one.sources)}
     texts += [f"{quoted(name)} is a weight" for name in find_weights(fields, used)]
@@ -106,41 +110,58 @@ def _discover(table: Table, k: int) -> tuple[Relation, ...]:
     return tuple(relation for relation in found if relation is not None)
 
 
-def _derive(fields: Sequence[Field], rows: np.ndarray, k: int) -> Derived:
-    """Choose what is computed from what, in the order of the search."""
+def _missing_by_formula(table: Table, texts: Sequence[str]) -> set[str]:
+    """Give the columns that are missing exactly where their formula has no value."""
+    found = set()
+    for text in texts:
+        relation = Relation.parse(text, table.schema.names)
+        if relation.kind == "formula" and relation.said.where is None and relation.target:
+            computed = computed_values(relation, table)[0]
+            if np.array_equal(np.isnan(computed), np.isnan(table.numbers(relation.target))):
+                found.add(relation.target)
+    return found
+
+
+def _derive(fields: Sequence[Field], rows: NDArray[np.int64], k: int) -> Derived:
+    """Choose what is computed from what."""
     named = {f.name: f for f in fields}
     derived = Derived()
-    interactions = find_interactions(fields, rows)
-    _choose_switches(fields, rows, k, {one.target for one in interactions}, derived)
     choose_transforms(find_transforms(fields, rows), named, derived)
+    choose_products(find_interactions(fields, rows), named, derived)
     left = [f for f in fields if f.name not in derived]
     both = [*find_lookups(left, rows, k), *find_classes(left, rows, k)]
     choose_lookups(_cheapest(both), named, derived)
-    kept = {f.name for f in left}
-    products = [*find_products(left, rows), *interactions]
-    products = [p for p in products if {p.target, *p.sources} <= kept]
-    choose_products(products, named, derived)
+    choose_products(find_products(left, rows), named, derived)
     hidden = {group[-1] for group in find_one_hot(fields)}
-    plain = [f for f in fields if f.name not in derived and f.name not in hidden]
+    plain = [f for f in left if f.name not in derived and f.name not in hidden]
     for one in find_sums(plain, rows):
         derived.take(one)
+    _choose_switches(left, rows, k, derived)
+    derived.take_near()
     return derived
 
 
 def _choose_switches(
-    fields: Sequence[Field], rows: np.ndarray, k: int, better: set[str], derived: Derived
+    fields: Sequence[Field], rows: NDArray[np.int64], k: int, derived: Derived
 ) -> None:
+    """Say switches of columns that nothing else computes: first those with most sources."""
+    explained = [frozenset((one.target, *one.sources)) for one in derived.said]
     places = {f.name: place for place, f in enumerate(fields)}
-    found = [one for one in find_switches(fields, rows, k) if one[0].target not in better]
-    targets = [(p.target, p.sources[0]) for p, _, _ in found]
-    many = {name: len({x for y, x in targets if y == name}) for name, _ in targets}
+    found = [
+        one
+        for one in find_switches(fields, rows, k)
+        if not any({one[0].target, one[0].sources[0]} <= names for names in explained)
+    ]
+    pairs = {(p.target, p.sources[0]) for p, _, _ in found}
+    many = Counter(target for target, _ in pairs)
     found.sort(key=lambda one: (-many[one[0].target], -one[0].nats, -places[one[0].target]))
-    for proposal, _, _ in found:
-        derived.take(proposal)
+    for proposal, key, levels in found:
+        derived.take_switch(proposal, key, levels)
 
 
-def _cheapest(found: Sequence) -> list:
-    best: dict = {}
+def _cheapest(found: Sequence[Proposal]) -> list[Proposal]:
+    """Of a lookup and classes of the same two columns, keep what is cheaper to say."""
+    best: dict[tuple[str, str], Proposal] = {}
     for one in found:
         pair = (one.sources[0], one.target)
         if pair not in best or (one.broken, -one.nats) < (best[pair].broken, -best[pair].nats):
@@ -159,8 +180,17 @@ def _counted(table: Table, text: str, k: int) -> Relation | None:
     """Judge a relation on every row; none if it breaks in more than a few."""
     relation = Relation.parse(text, table.schema.names)
     if not relation.is_judged:
-        return dataclasses.replace(relation, inferred=True)
+        return dataclasses.replace(relation, rows=_speaks(table, relation), broken=0, inferred=True)
     judged = relation.learn(table, k=k).judge(table)
     if judged.broken > NEAR * (judged.holds + judged.broken) or not judged.holds:
         return None
     return dataclasses.replace(relation, rows=judged.holds, broken=judged.broken, inferred=True)
+
+
+def _speaks(table: Table, relation: Relation) -> int:
+    """Count the rows that a code, a weight or a subject is said of."""
+    assert relation.target is not None
+    if relation.kind == "code":
+        codes = [float(value) for value in relation.said.values]
+        return int(np.isin(table.numbers(relation.target), codes).sum())
+    return int((~is_missing(table, relation.target)).sum())

@@ -20,8 +20,9 @@ class Derived:
 
     def __init__(self) -> None:
         self.sources: dict[str, tuple[str, ...]] = {}
-        self.near: dict[str, tuple[str, ...]] = {}
+        self.switched: dict[str, tuple[str, tuple[str, ...], set[str]]] = {}
         self.said: list[Proposal] = []
+        self.nearly: list[Proposal] = []
 
     def __contains__(self, name: object) -> bool:
         return name in self.sources
@@ -35,17 +36,47 @@ class Derived:
                 return True
             if one not in seen:
                 seen.add(one)
-                todo += [*self.sources.get(one, ()), *self.near.get(one, ())]
+                todo += self.sources.get(one, ())
+                todo += self.switched.get(one, ("", (), set()))[1]
         return False
 
     def take(self, proposal: Proposal) -> bool:
-        """Say a proposal, if its column is not computed yet and no circle is closed."""
+        """Say a proposal, if its column is not computed yet and no circle is closed.
+
+        One that some rows break waits until all that hold are known.
+        """
+        if proposal.target in self.sources:
+            return False
+        if proposal.broken:
+            self.nearly.append(proposal)
+            return True
+        if any(self.depends(source, proposal.target) for source in proposal.sources):
+            return False
+        self.sources[proposal.target] = proposal.sources
+        self.said.append(proposal)
+        return True
+
+    def take_near(self) -> None:
+        """Say what nearly holds, of columns that nothing else computes."""
+        exact = set(self.sources) | set(self.switched)
+        for one in self.nearly:
+            circle = any(self.depends(source, one.target) for source in one.sources)
+            if one.target not in exact and one.target not in self.sources and not circle:
+                self.sources[one.target] = one.sources
+                self.said.append(one)
+        for one in self.said:
+            if one.broken:
+                del self.sources[one.target]
+
+    def take_switch(self, proposal: Proposal, key: str, levels: frozenset[str]) -> bool:
+        """Say that a column equals another where a category has some levels that are still free."""
         target = proposal.target
-        if target in self.sources or target in self.near:
+        before = self.switched.get(target, (key, (), set()))
+        if target in self.sources or before[0] != key or levels & before[2]:
             return False
         if any(self.depends(source, target) for source in proposal.sources):
             return False
-        (self.near if proposal.broken else self.sources)[target] = proposal.sources
+        self.switched[target] = (key, (*before[1], *proposal.sources), before[2] | levels)
         self.said.append(proposal)
         return True
 
@@ -56,10 +87,12 @@ def choose_transforms(
     """Keep one column of each class as the source, and compute the others from it."""
     places = {name: place for place, name in enumerate(fields)}
 
-    def simple(name: str) -> tuple[int, int, int]:
+    roots = Counter(one.sources[0] for one in found if " exp(" in one.text or "sqrt(" in one.text)
+
+    def simple(name: str) -> tuple[int, int, int, int]:
         field = fields[name]
         decimals = 99 if field.decimals is None else field.decimals
-        return (int(field.is_missing.sum()), decimals, places[name])
+        return (int(field.is_missing.sum()), roots[name], decimals, places[name])
 
     for broken in (False, True):
         edges = [one for one in found if bool(one.broken) == broken]

@@ -19,7 +19,8 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
-SINGLE = 2.0**-23  # the relative error of a number of 32 bits
+SINGLE = 5e-7  # of a number written with seven digits, as those of 32 bits often are
+MANY_DECIMALS = 6
 DOUBLE = 1e-9
 MOST_DECIMALS = 9
 SCREENED = 2000
@@ -64,6 +65,8 @@ class Field:
     @cached_property
     def half(self) -> float:
         """Half a unit of the last decimal; none where the numbers have as many as there are."""
+        if self.column.kind == "date" or self.column.unit is not None:
+            return (self.column.step or 0.0) / 2
         return 0.5 * 10.0**-self.decimals if self.decimals is not None else 0.0
 
     @cached_property
@@ -123,10 +126,15 @@ def read_field(table: Table, column: Column) -> Field:
     elif decimals is None:
         single = finite.astype(np.float32)
         if np.array_equal(single.astype(np.float64), finite):
-            relative = SINGLE
             numbers = numbers.copy()
             numbers[~np.isnan(numbers)] = _shortened(single)
             decimals = _decimals(np.unique(_shortened(single)))
+    if (
+        column.kind == "number"
+        and column.unit is None
+        and (decimals is None or decimals >= MANY_DECIMALS)
+    ):
+        relative = SINGLE
     labels = values.labels if column.kind == "number" and column.levels else None
     return Field(column, numbers, _ranked(numbers, labels), decimals, relative, values.labels)
 

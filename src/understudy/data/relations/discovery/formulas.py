@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.data.arithmetic import ColumnName
 from understudy.data.relations.discovery.evidence import DIGIT, NEAR, saved_by_formula
-from understudy.data.relations.discovery.fields import Field, Floats, Mask
+from understudy.data.relations.discovery.fields import Codes, Field, Floats, Mask
 
-MOST_DIGITS = 10
+MOST_DIGITS = 15
+MOST_DIGITS_IF_NEAR = 2
+"""Of each number of a formula that some rows break: with more, it is an approximation."""
 DENOMINATORS = range(2, 13)
 LOG_TEN = math.log(10)
 
@@ -96,7 +99,7 @@ def short_numbers(value: float, slack: float) -> Iterator[Coefficient]:
     slack = max(slack, abs(value) * 1e-12)
     if abs(value) <= slack:
         yield Coefficient(0.0, digits=0)
-    for _ in range(4):
+    for _ in range(5):
         if best := _shortest(value, slack):
             yield best
         slack /= 30
@@ -115,7 +118,8 @@ def _shortest(value: float, slack: float) -> Coefficient | None:
             below = float(f"{1 / abs(value):.{many - 1}e}")
             if abs(1 / below - abs(value)) <= slack:
                 sign = math.copysign(1.0, value)
-                found.append(Coefficient(sign, below, _written(below) + 1))
+                whole = below == round(below)
+                found.append(Coefficient(sign, below, _written(below) + (not whole)))
                 break
     for below in DENOMINATORS:
         above = round(value * below)
@@ -124,7 +128,7 @@ def _shortest(value: float, slack: float) -> Coefficient | None:
             break
     if abs(abs(value) - 1 / LOG_TEN) <= slack:
         found.append(Coefficient(math.copysign(1.0, value), LOG_TEN, 3))
-    return min(found, key=lambda one: one.digits) if found else None
+    return min(found, key=lambda one: (one.digits, one.below == 1)) if found else None
 
 
 def _written(number: float) -> int:
@@ -158,8 +162,13 @@ def check(
     compute: Callable[..., Floats],
     *,
     rows: Mask | None = None,
+    fitted: bool = False,
 ) -> Checked:
-    """Compute a formula in all rows that have its columns, and compare."""
+    """Compute a formula in all rows that have its columns, and compare.
+
+    Of a formula whose numbers were fitted, rows that are alike count once: with few different
+    rows, a lookup would say the same.
+    """
     assert target.numbers is not None
     arrays = [f.numbers for f in sources if f.numbers is not None]
     present = ~np.isnan(target.numbers)
@@ -184,8 +193,25 @@ def check(
     present = _keep(present, finite)
     made, allowed, wanted = made[finite], allowed[finite], wanted[finite]
     holds = np.abs(made - wanted) <= allowed
-    nats = saved_by_formula(target, made, allowed, holds) if holds.any() else 0.0
+    counted = slice(None)
+    if fitted and len(holds):
+        counted = _different([field.codes[present] for field in (target, *sources)])
+    nats = 0.0
+    if holds.any():
+        nats = saved_by_formula(target, made[counted], allowed[counted], holds[counted])
     return Checked(present, holds, nats)
+
+
+def _different(codes: Sequence[Codes]) -> NDArray[np.int64]:
+    """Give the first of all rows that have the same values."""
+    key = np.zeros(len(codes[0]), np.uint64)
+    for place, one in enumerate(codes):
+        key = key * np.uint64(MIXING[place % len(MIXING)]) + one.astype(np.uint64)
+    first: NDArray[np.int64] = np.unique(key, return_index=True)[1]
+    return first
+
+
+MIXING = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
 
 
 SINGLE_SHARE = 0.5  # of the relative error: half of it to either side

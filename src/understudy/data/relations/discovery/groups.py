@@ -13,9 +13,12 @@ from understudy.data.relations.discovery.switches import condition
 
 MOST_STEPS = 2000
 FEWEST_ROWS = 40
+FEWEST_MISSING = 20
 MOST_LEVELS = 20
 AT_THE_BOUND = 1 / 3
 LOWEST = 0.05
+OFTEN, OFTEN_IF_NEAR = 0.9, 0.6
+"""How often an order may hold with rows shuffled: else it says too little."""
 FEWEST_NUMBERS = 10
 
 
@@ -98,14 +101,23 @@ def find_orders(fields: Sequence[Field], rows: NDArray[np.int64]) -> list[tuple[
             below = (numbers[:, [a]] < numbers).sum(0)
         fits = (above <= 2 * NEAR * np.maximum(below, 1)) & (below >= FEWEST_ROWS / 2)
         for b in np.flatnonzero(fits):
-            if _one_kind(field, lines[b]) and _is_ordered(field, lines[b]):
+            if not _one_kind(field, lines[b]) or _often(numbers[:, a], numbers[:, b]) > OFTEN:
+                continue
+            if _is_ordered(field, lines[b]):
                 found.append((field.name, lines[b].name))
     return found
 
 
 def _one_kind(a: Field, b: Field) -> bool:
     one, other = a.column, b.column
-    return one.kind == other.kind and (one.unit is None) == (other.unit is None)
+    alike = one.kind == other.kind and (one.unit is None) == (other.unit is None)
+    return alike and a.decimals == b.decimals
+
+
+def _often(low: Floats, high: Floats) -> float:
+    """Say how often a number of the first is not above one of the second, with rows shuffled."""
+    low, high = np.sort(low[~np.isnan(low)]), high[~np.isnan(high)]
+    return float(np.searchsorted(low, high, "right").mean()) / max(len(low), 1)
 
 
 def _is_ordered(a: Field, b: Field) -> bool:
@@ -118,9 +130,9 @@ def _is_ordered(a: Field, b: Field) -> bool:
     broken = int((gap < 0).sum())
     if rows < FEWEST_ROWS or broken > NEAR * rows:
         return False
-    mixed = np.searchsorted(np.sort(low), high, "right").mean() / rows
+    mixed = _often(low, high)
     saved = -(rows - broken) * math.log(max(float(mixed), 1e-300)) - exceptions(rows, broken)
-    if saved < ENOUGH + 5:
+    if saved < ENOUGH + 5 or mixed > (OFTEN_IF_NEAR if broken else OFTEN):
         return False
     gap = gap[gap >= 0]
     edge = float(np.quantile(gap, LOWEST))
@@ -161,7 +173,7 @@ def find_missing(fields: Sequence[Field], k: int) -> list[tuple[str, str, str]]:
     for field in fields:
         gone = field.is_missing
         many = int(gone.sum())
-        if min(many, len(gone) - many) < max(k, 5):
+        if min(many, len(gone) - many) < max(k, FEWEST_MISSING):
             continue
         first = next((f for f, mask in seen if _same_rows(mask, gone)), None)
         if first is not None:

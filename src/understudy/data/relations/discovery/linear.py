@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from understudy.data.relations.discovery.evidence import ENOUGH
 from understudy.data.relations.discovery.fields import Field, Floats
 from understudy.data.relations.discovery.formulas import (
+    MOST_DIGITS_IF_NEAR,
     Checked,
     Coefficient,
     Proposal,
@@ -247,10 +248,15 @@ def _with_start(
 ) -> Combination | None:
     best: Combination | None = None
     for start in list(short_numbers(float(np.median(rest)), 2 * allowed))[:3]:
-        checked = check(target, sources, _computed([f.value for f in factors], start.value))
+        numbers = [*factors, start]
+        simple = all(abs(one.value) in (0, 1) for one in numbers)
+        compute = _computed([f.value for f in factors], start.value)
+        checked = check(target, sources, compute, fitted=not simple)
         cost = sum(f.cost for f in factors) + start.cost + 4 * len(sources)
         nats = checked.nats - cost
         if not checked.is_near or len(checked.holds) < FEWEST_ROWS or nats < ENOUGH:
+            continue
+        if checked.broken and max(one.digits for one in numbers) > MOST_DIGITS_IF_NEAR:
             continue
         made = Combination(target, tuple(sources), tuple(factors), start, checked, nats)
         if best is None or checked.broken < best.checked.broken:
@@ -273,10 +279,8 @@ def _better_target(made: Combination, rows: NDArray[np.int64]) -> Combination:
     best, key = made, _as_target(made)
     if key[1]:
         return best
-    for place, field in enumerate(made.sources):
+    for field in made.sources:
         if field.levels < 3:
-            continue
-        if abs(abs(made.factors[place].value) - 1) > 1e-9:
             continue
         others = [made.target, *(f for f in made.sources if f is not field)]
         other = _combination(field, others, rows)
@@ -288,8 +292,13 @@ def _better_target(made: Combination, rows: NDArray[np.int64]) -> Combination:
     return best
 
 
-def _as_target(made: Combination) -> tuple[int, bool, float]:
+def _as_target(made: Combination) -> tuple[int, bool, int, float]:
     decimals = made.target.decimals
     total = made.start.value == 0 and all(f.value > 0 for f in made.factors)
     assert made.target.numbers is not None
-    return (99 if decimals is None else decimals, total, float(np.nanstd(made.target.numbers)))
+    return (
+        99 if decimals is None else decimals,
+        total,
+        -sum(f.digits for f in made.factors),
+        float(np.nanstd(made.target.numbers)),
+    )

@@ -18,9 +18,11 @@ from understudy.data.relations.discovery.formulas import Proposal, quoted
 FEW_LEVELS = 60
 ROWS_PER_LEVEL = 10
 REPEATS = 20
+FEW_OF_THE_REST = 0.1  # broken rows beside those without the most frequent value
 SPOKEN_OF = 0.9  # the least share of rows whose level k rows hold
 FEWEST_NUMBERS = 5
 MOST_CLASSES = 30
+UNSURE = 0.01  # the largest share of new rows that may fall between two classes
 LOOSE = 0.05  # the share of screened rows that may break what is verified afterwards
 
 
@@ -84,6 +86,8 @@ def _lookup(x: Field, y: Field, k: int, columns: int) -> Proposal | None:
     share = share[share > 0]
     if len(share) < 2:
         return None
+    if broken > FEW_OF_THE_REST * rows * (1 - share.max()):
+        return None
     entropy = float(-(share * np.log(share)).sum())
     cost = int(spoken.sum()) * math.log(len(share)) + 2 * math.log(columns)
     nats = right * entropy - cost - exceptions(rows, broken)
@@ -136,8 +140,12 @@ def _classes(x: Field, y: Field, k: int, columns: int) -> Proposal | None:
     broken = int(size[spoken].sum() - right[spoken].sum()) + int(size[~spoken].sum())
     if broken > NEAR * rows or len(set(own[starts][spoken].tolist())) < 2:
         return None
+    if _unsure_cuts(x, mine, starts) > UNSURE * rows:
+        return None
     share = np.bincount(theirs) / rows
     share = share[share > 0]
+    if broken > FEW_OF_THE_REST * rows * (1 - share.max()):
+        return None
     entropy = float(-(share * np.log(share)).sum())
     cost = int(spoken.sum()) * (math.log(rows) + math.log(len(share))) + 2 * math.log(columns)
     nats = (rows - broken) * entropy - cost - exceptions(rows, broken)
@@ -145,3 +153,11 @@ def _classes(x: Field, y: Field, k: int, columns: int) -> Proposal | None:
         return None
     text = f"{quoted(y.name)} = classes of {quoted(x.name)}"
     return Proposal(text, y.name, (x.name,), nats, broken)
+
+
+def _unsure_cuts(x: Field, codes: Codes, starts: NDArray[np.int64]) -> float:
+    """Count the cuts that lie anywhere between two numbers, by half: next to one, it is sure."""
+    assert x.numbers is not None
+    values = np.unique(x.numbers[~np.isnan(x.numbers)])[np.unique(codes)]
+    gaps = values[starts[1:]] - values[starts[1:] - 1]
+    return float((gaps > 3 * x.half).sum()) / 2

@@ -137,7 +137,7 @@ def _product(
     for short in short_numbers(factor, slack):
         if not short.value:
             continue
-        checked = check(y, sources, _computed(exponents, short.value, shift))
+        checked = check(y, sources, _computed(exponents, short.value, shift), fitted=True)
         nats = checked.nats - short.cost - 20 - (math.log(10) * 3 if shift else 0)
         if not checked.is_near or len(checked.holds) < FEWEST_ROWS or nats < ENOUGH:
             continue

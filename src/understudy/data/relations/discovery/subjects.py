@@ -61,12 +61,14 @@ def find_subject(
             continue
         named = bool(ID_NAME.search(field.name)) and not TIME_NAME.search(field.name)
         whole = field.decimals in (0, None) and field.column.kind != "date"
-        if not whole or (field.numbers is not None and not named):
+        if not whole or (TIME_NAME.search(field.name) and not named):
             continue
         blocks = 1 + int((field.codes[1:] != field.codes[:-1]).sum())
         contiguous = blocks <= 1.02 * subjects
         time = _ordering(field, fields)
         constant = determined.get(field.name, 0)
+        if field.numbers is not None and not (named or (contiguous and time)):
+            continue
         if time is None and not (named and (contiguous or constant)):
             continue
         if time is not None and not (named or contiguous or _cycles(field, blocks)):

@@ -32,6 +32,10 @@ def find_switches(
     found = []
     for y, x in _equal_in_part(lines, rows):
         for key in keys:
+            if key is lines[y] or key is lines[x]:
+                continue
+            if not _may_switch(lines[y], lines[x], key, rows):
+                continue
             made = _switched(lines[y], lines[x], key, k)
             if made is not None:
                 found.append(made)
@@ -53,6 +57,19 @@ def _equal_in_part(lines: Sequence[Field], rows: NDArray[np.int64]) -> list[tupl
     return [(y, x) for _, y, x in sorted(found)[:MOST_PAIRS]]
 
 
+def _may_switch(y: Field, x: Field, key: Field, rows: NDArray[np.int64]) -> bool:
+    """Whether on the screened rows some levels have equal numbers, and others hardly any."""
+    assert y.numbers is not None
+    assert x.numbers is not None
+    mine, theirs, codes = y.numbers[rows], x.numbers[rows], key.codes[rows] + 1
+    both = ~np.isnan(mine) & ~np.isnan(theirs)
+    equal = (np.abs(mine - theirs) <= y.rounding(mine)) & both
+    total = np.bincount(codes[both], minlength=key.levels + 1)[1:]
+    right = np.bincount(codes[equal], minlength=key.levels + 1)[1:]
+    on = (total > 0) & (right >= 0.98 * total)
+    return bool(on.any() and right[~on].sum() <= 0.3 * total[~on].sum())
+
+
 def _switched(
     y: Field, x: Field, key: Field, k: int
 ) -> tuple[Proposal, str, frozenset[str]] | None:
@@ -69,6 +86,8 @@ def _switched(
     if not on.any() or not (off & ~on).any() or right[~on].sum() > 0.2 * total[~on].sum():
         return None
     rows = on[np.maximum(key.codes, 0)] & (key.codes >= 0)
+    if len(np.unique(y.codes[rows & both])) < FEWEST_VALUES:
+        return None
     checked = check(y, [x], _same, rows=rows)
     nats = checked.nats - key.levels - 10
     if len(checked.holds) < FEWEST_ROWS or not checked.is_near or nats < ENOUGH:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from understudy.data.relations.discovery.evidence import ENOUGH
 from understudy.data.relations.discovery.fields import Field, Floats
 from understudy.data.relations.discovery.formulas import (
+    MOST_DIGITS_IF_NEAR,
     Coefficient,
     Proposal,
     check,
@@ -27,6 +28,7 @@ FEWEST_VALUES = 5
 RANKS_AGREE = 0.97
 RANKS_AGREE_IN_PART = 0.9  # ranks among all rows, compared where both columns have values
 MOST_PAIRS = 2000
+MOST_AGAINST = 0.03  # steps against the direction, where a few rows are broken
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,8 @@ def _best_shape(y: Field, x: Field, rows: NDArray[np.int64]) -> Proposal | None:
     mine = rows[both[rows]]
     if len(mine) < FEWEST_ROWS:
         mine = np.flatnonzero(both)[:4000]
+    if not _is_monotone(y, x, mine):
+        return None
     best: Proposal | None = None
     for shape in SHAPES:
         fitted = _fit(y, x, shape, mine)
@@ -138,6 +142,23 @@ def _best_shape(y: Field, x: Field, rows: NDArray[np.int64]) -> Proposal | None:
         ):
             best = made
     return best
+
+
+def _is_monotone(y: Field, x: Field, rows: NDArray[np.int64]) -> bool:
+    """Whether y goes only up or only down along x (or its absolute value), but for rounding."""
+    assert y.numbers is not None
+    assert x.numbers is not None
+    given, wanted = x.numbers[rows], y.numbers[rows]
+    slope = float(np.ptp(wanted)) / max(float(np.ptp(given)), 1e-300)
+    for along in (given, np.abs(given)) if given.min() < 0 else (given,):
+        order = np.argsort(along, kind="stable")
+        steps = np.diff(wanted[order])
+        moved = x.slack + x.relative * np.abs(along[order][1:])
+        allowed = 4 * y.rounding(wanted[order][1:]) + 20 * slope * moved
+        against = min((steps > allowed).sum(), (steps < -allowed).sum())
+        if against <= MOST_AGAINST * len(steps):
+            return True
+    return False
 
 
 def _fit(
@@ -195,10 +216,13 @@ def _shortened(
             continue
         rest = y.numbers - slope.value * f
         middle = float(np.median(rest[np.isfinite(rest)]))
-        for start in list(short_numbers(middle, 2 * typical))[:3]:
-            checked = check(y, [x], _affine(shape, start.value, slope.value))
+        for start in short_numbers(middle, 2 * typical):
+            fitted = slope.value != 1 or start.value != 0
+            checked = check(y, [x], _affine(shape, start.value, slope.value), fitted=fitted)
             nats = checked.nats - slope.cost - start.cost - 5
             if not checked.is_near or len(checked.holds) < FEWEST_ROWS or nats < ENOUGH:
+                continue
+            if checked.broken and max(slope.digits, start.digits) > MOST_DIGITS_IF_NEAR:
                 continue
             made = Proposal(
                 f"{quoted(y.name)} = {_written(shape, x.name, start, slope)}",
@@ -209,6 +233,8 @@ def _shortened(
             )
             if best is None or (made.broken, -made.nats) < (best.broken, -best.nats):
                 best = made
+            if not made.broken:
+                break
         if best is not None and not best.broken:
             break
     return best
@@ -219,8 +245,8 @@ def _affine(shape: Shape, start: float, slope: float) -> Callable[[Floats], Floa
 
 
 def _written(shape: Shape, name: str, start: Coefficient, slope: Coefficient) -> str:
-    if shape.text == "1 / {}" and slope.below == 1:
-        term = f"{plain(abs(slope.above))} / {quoted(name)}"
+    if shape.text.startswith("1 / ") and slope.below == 1:
+        term = plain(abs(slope.above)) + shape.text.format(quoted(name))[1:]
     else:
         term = slope.times(shape.text.format(quoted(name)))
     return joined([(term, slope.value)], start)
