@@ -13,6 +13,7 @@ from understudy.cli import common
 @click.option("--holdout", type=float, default=0.5, show_default=True, help="Share of the rows.")
 @click.option("--stratify", metavar="COLUMN", help="Keep the shares of this column's values.")
 @common.group
+@common.schema
 @common.seed
 @common.quiet
 def command(
@@ -21,13 +22,16 @@ def command(
     holdout: float,
     stratify: str | None,
     group: str | None,
+    schema: Path | None,
     seed: int,
     quiet: bool,
 ) -> None:
     """Split REAL at random into train and holdout, in files of the same format."""
-    from understudy.data.tables import holdout_rows, take_in, write_file
+    from understudy.data.schema import as_schema
+    from understudy.data.tables import holdout_rows, subject_of, take_in, write_file
 
     taken = take_in(real)
+    group = group or subject_of(as_schema(schema))
     chosen = holdout_rows(taken, holdout=holdout, seed=seed, stratify=stratify, group=group)
     extension = common.extension_of(real)
     extension = ".csv" if extension == ".txt" else extension

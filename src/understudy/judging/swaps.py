@@ -9,10 +9,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.errors import OptionError
-from understudy.judging.comparison import Comparison
+from understudy.judging.comparison import Comparison, Which
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+SIDES: tuple[Which, Which] = ("train", "holdout")
+FEWEST_GROUPS = 10
 
 
 def swap_labels(
@@ -115,6 +117,34 @@ def random_labels(rng: np.random.Generator, rows: int, train: int) -> Flags:
         turned = rng.choice(candidates, abs(surplus), replace=False, shuffle=False)
         labels[turned] = surplus < 0
     return labels
+
+
+def kept_together(comparison: Comparison) -> str | None:
+    """Find the column whose groups of rows the split kept together: persons, firms, households.
+
+    Its values repeat in training and in holdout, and none is in both, which a split by rows does
+    not bring about. Of several such columns the one with the fewest values, but no fewer than
+    ``FEWEST_GROUPS`` on each side, so that swapping their labels can tell something.
+    """
+    return comparison.once_for_real("kept together", lambda: _kept_together(comparison))
+
+
+def _kept_together(comparison: Comparison) -> str | None:
+    if not comparison.has_holdout:
+        return None
+    found: list[tuple[int, str]] = []
+    for name in comparison.schema.names:
+        texts = [comparison.labels(which, name).drop_nulls() for which in SIDES]
+        values = [own.unique() for own in texts]
+        if (
+            all(
+                FEWEST_GROUPS <= len(own) <= comparison.height(which) / 2
+                for which, own in zip(SIDES, values, strict=True)
+            )
+            and not values[0].is_in(values[1]).any()
+        ):
+            found.append((len(values[0]) + len(values[1]), name))
+    return min(found)[1] if found else None
 
 
 def groups(comparison: Comparison, name: str, rows: Ints) -> Ints:

@@ -20,7 +20,13 @@ from understudy.workflows.calibrate.calibration import (
     check_fits,
     with_calibration,
 )
-from understudy.workflows.measuring import HoldoutCheck, check_holdout, measure_all, subgroups
+from understudy.workflows.measuring import (
+    HoldoutCheck,
+    by_subject,
+    check_holdout,
+    measure_all,
+    subgroups,
+)
 from understudy.workflows.provenance import origins, provenance
 from understudy.workflows.request import Fit, PolicyOrPath, Request
 
@@ -163,7 +169,8 @@ def assess_comparison(
     told["seconds"] = {**spent, **seconds}
     told |= {"fit": request.fit} if isinstance(request.fit, str) else {}
     told |= {"doubts": doubts} if doubts else {}
-    told["notes"] = [*proposed, *doubts, *said, *_beyond(told), *told["notes"]]
+    whose = by_subject(comparison, request.measures)
+    told["notes"] = [*proposed, *doubts, *said, *_beyond(told), *whose, *told["notes"]]
     told["notes"] += filter(None, [several_tests(findings)])
     if request.calibration is not None:
         findings, told["calibration"] = with_calibration(findings, request.calibration, comparison)

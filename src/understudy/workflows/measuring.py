@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from understudy.data.relations import relations_of
 from understudy.errors import DataError, OptionError, UnderstudyError, interruption
 from understudy.jobs.workers import one_thread
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part
 from understudy.judging.replicates import average
+from understudy.judging.swaps import kept_together
 from understudy.measures import Measure
 from understudy.measures.exchangeability import exchangeability
+from understudy.options import declared
 
 FEWEST_OF_LEVEL = 100
 MOST_LEVELS = 50
@@ -36,6 +39,13 @@ NEEDS = {
     "aligned": "aligned rows. Rows are aligned where row i of every synthetic table stands for "
     "person i of training, as in partially synthetic data: say so (--aligned) if it is true.",
 }
+TOGETHER = (
+    "The split kept all rows of one '{name}' on one side: they are judged together (option group)."
+)
+APART = (
+    "Several rows belong to one '{name}', and the split did not keep them together: measures that "
+    "compare training with holdout take each row for a person. Split with --group."
+)
 NOT_FRESH = (
     "Holdout rows stand in training, so they are no control: nothing can be told by comparing with "
     "them. Give real rows that the generator never saw."
@@ -54,7 +64,7 @@ def run_measure(measure: Measure, comparison: Comparison) -> Finding:
         how = "".join(f" {explained}" for _, _, explained in told if explained)
         named = " and ".join(name.removesuffix(".") for name, _, _ in told)
         return card.not_applicable(f"This needs {named}.{how}")
-    options = comparison.options.get(card.name, {})
+    options = _options(measure, comparison)
     replicates = range(len(comparison.synthetic))
     try:
         with one_thread():
@@ -72,6 +82,27 @@ def run_measure(measure: Measure, comparison: Comparison) -> Finding:
             raise stop from None
         # another library's message may quote a person's value, and findings are shared
         return card.failed(f"{type(error).__name__}: {VALUES.sub('…', str(error))}")
+
+
+def _options(measure: Measure, comparison: Comparison) -> dict[str, Any]:
+    """Give the options of a measure; rows that the split kept together are judged together."""
+    options = dict(comparison.options.get(measure.card.name, {}))
+    if "group" in declared(measure) and not options.keys() & {"group", "strata"}:
+        options["group"] = kept_together(comparison)
+    return options
+
+
+def by_subject(comparison: Comparison, measures: Mapping[str, Measure]) -> list[str]:
+    """Say whose rows are judged together, or that several rows of one person are not."""
+    asking = [m for m in measures.values() if "group" in declared(m)]
+    if not comparison.has_holdout or not asking:
+        return []
+    if (name := kept_together(comparison)) is not None:
+        return [TOGETHER.format(name=name)]
+    known = comparison.schema.relations
+    if "fidelity.relations" in measures:
+        known = relations_of(comparison.train.table)
+    return [APART.format(name=one.target) for one in known if one.kind == "subject"]
 
 
 def _insist(card: Card, found: Any) -> Finding:

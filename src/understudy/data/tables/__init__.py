@@ -28,7 +28,7 @@ from understudy.data.tables.output import (
     write_file,
     write_text,
 )
-from understudy.data.tables.splitting import PART, holdout_rows, split
+from understudy.data.tables.splitting import PART, holdout_rows, split, subject_of
 from understudy.data.tables.table import Table, warn_left_out
 from understudy.jobs.locks import OWNER
 
@@ -55,6 +55,7 @@ __all__ = [
     "read_marker",
     "sidecar",
     "split",
+    "subject_of",
     "take_in",
     "typed_by_rows",
     "warn_left_out",

@@ -8,6 +8,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
+from understudy.data.schema import Schema, as_schema
 from understudy.data.schema.inference import infer
 from understudy.data.schema.values import labels
 from understudy.data.tables.frames import IncomingFrame, take_in
@@ -25,6 +26,7 @@ def split(
     seed: Seed = 0,
     stratify: str | None = None,
     group: str | None = None,
+    schema: Schema | str | Path | None = None,
 ) -> tuple[Any, Any]:
     """Split a table at random into training and holdout.
 
@@ -38,6 +40,8 @@ def split(
         A column whose values keep their shares in both parts.
     group : str, optional
         A column that names persons or households; the rows of one stay together.
+    schema : Schema or path, optional
+        Where no group is named, the subject that the schema names (``id is a subject``) is it.
 
     Returns
     -------
@@ -52,6 +56,7 @@ def split(
     """
     check_arguments(split, locals())
     taken = take_in(real)
+    group = group or subject_of(as_schema(schema))
     chosen = holdout_rows(taken, holdout=holdout, seed=seed, stratify=stratify, group=group)
     if isinstance(real, str | Path):
         native: Any = taken.frame
@@ -67,6 +72,12 @@ def split(
         return taken.frame.filter(~chosen), taken.frame.filter(chosen)
     training = wrapped[np.flatnonzero(~chosen)].to_native()
     return training, wrapped[np.flatnonzero(chosen)].to_native()
+
+
+def subject_of(schema: Schema | None) -> str | None:
+    """Name the column that a schema calls a subject: several rows belong to one."""
+    known = () if schema is None else schema.relations
+    return next((one.target for one in known if one.kind == "subject"), None)
 
 
 def holdout_rows(

@@ -18,6 +18,7 @@ from understudy.data.tables import (
     Table,
     check_writable,
     holdout_rows,
+    subject_of,
     take_in,
     warn_left_out,
 )
@@ -169,7 +170,7 @@ def release(
         "rows": rows,
         "replicates": replicates,
         "holdout_share": holdout_share,
-        "group": group,
+        "group": group or subject_of(known),
         "options": given,
         "schema": declared,
         "extension": _extension_like(real),
