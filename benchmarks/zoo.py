@@ -1,6 +1,6 @@
 """The tables people have: how a method does on public tables of 200 to 20,000 rows.
 
-python benchmarks/zoo.py --out zoo                          the default method, all tables, two seeds
+python benchmarks/zoo.py --out zoo           the default method, all tables, two seeds
 python benchmarks/zoo.py --out zoo-cart --method cart --part tuning
 python benchmarks/zoo.py --out zoo-k -o k=10 --tables causaldata/titanic,pydataset/MASS/Boston
 
@@ -39,10 +39,10 @@ for _threads in ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
     os.environ.setdefault(_threads, "1")
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
-import polars as pl
-from zoo_tables import is_tuning, listed, table
+import polars as pl  # noqa: E402
+from zoo_tables import is_tuning, listed, table  # noqa: E402
 
-import understudy as us
+import understudy as us  # noqa: E402
 
 warnings.simplefilter("ignore", us.LeftOutWarning)  # said below, as lost columns
 SEEDS = (1, 2)
@@ -82,15 +82,9 @@ def cell(name: str, subject: str | None, seed: int, method: str, options: dict[s
         found = us.assess(train, release, holdout=holdout, measures=measures, seed=seed)
     except Exception as error:  # a failure is a result of the benchmark
         return kept | {"failed": f"{type(error).__name__}: {error}"}
+    shown = ("value", "reference", "flagged", "note")
     kept["findings"] = {
-        f.measure: {
-            "value": f.value,
-            "reference": f.reference,
-            "flagged": f.flagged,
-            "note": f.note,
-        }
-        for f in found
-        if f.status == "ok"
+        f.measure: {name: getattr(f, name) for name in shown} for f in found if f.status == "ok"
     }
     broken = [f"{f.measure}: {f.note}" for f in found if f.status == "failed"]
     return kept | ({"failed": "; ".join(broken)} if broken else {})
@@ -109,11 +103,17 @@ def lost(train: pl.DataFrame, release: pl.DataFrame) -> list[str]:
 
 def warm(method: str, options: dict[str, Any]) -> None:
     """Fit once what is not counted: functions are compiled when they are first called."""
-    rows = range(200)
+    rows = range(1_500)
     frame = pl.DataFrame(
-        {"a": [i * 37 % 101 / 7 for i in rows], "b": [f"{i * i % 5}" for i in rows], "c": [*rows]}
+        {
+            "real": [i * 37 % 101 / 7 for i in rows],
+            "whole": [i * 11 % 67 if i % 9 else None for i in rows],
+            "word": [f"{i * i % 5}" for i in rows],
+            "rare": [f"{i % 97 % 53}" if i % 7 else None for i in rows],
+            "flag": [bool(i * 7 % 3) for i in rows],
+        }
     )
-    us.synthesizer(method, **options).fit(frame).sample(200)
+    us.synthesizer(method, **options).fit(frame).sample(len(rows))
 
 
 def numbers(kept: dict[str, Any]) -> dict[str, float]:

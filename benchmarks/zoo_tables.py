@@ -143,7 +143,7 @@ def listed() -> dict[str, str | None]:
 
 
 def is_tuning(name: str) -> bool:
-    """Tell whether settings may be chosen on a table: a third of the list, by a hash of its name."""
+    """Tell whether settings may be chosen on a table: a third of the list, by a hash."""
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % 3 == 0
 
 
