@@ -312,16 +312,29 @@ def test_unique_huge_numbers_in_text_are_no_small_domain() -> None:
     "writing",
     ["1.{:03},50", "${},234.00", "€ {}", "{} €", "{}%", "{},5 %", "1'{:03}.5", "-{},75"],
 )
-def test_numbers_in_another_writing_are_told(writing: str) -> None:
+def test_numbers_in_another_writing_are_numbers(writing: str) -> None:
     values = [writing.format(i) for i in range(100, 140)] * 2
     found = column([*values, "n.a.", "7"])
-    assert found.kind in ("category", "text", "identifier")
-    assert f"numbers in another writing, such as '{values[0]}', and taken as text" in found.why
+    assert (found.kind, found.stored, found.levels) == ("number", "text", ("n.a.",))
+    assert found.writing is not None
+    assert f"Written as {found.format}." in found.why
+    read = read_values(pl.Series(values), found)
+    assert read.labels.is_null().all()
+    assert found.writing.write(pl.Series(read.numbers)).to_list() == values
+
+
+def test_numbers_in_several_writings_are_told() -> None:
+    values = [f"${i},50" for i in range(100, 140)] + [f"{i}.5 €" for i in range(100, 140)]
+    found = column(values * 2)
+    assert found.kind not in ("number", "date")
+    assert "numbers in several writings, such as '$100,50', and are taken as text" in found.why
 
 
 @pytest.mark.parametrize("text", ["10.0.0.{}", "v{}", "A-{}", "{}:30", "{}-{}"])
 def test_other_text_is_not_taken_for_numbers(text: str) -> None:
-    assert "another writing" not in column([text.format(i, i) for i in range(90)]).why
+    found = column([text.format(i, i) for i in range(90)])
+    assert found.kind != "number"
+    assert "several writings" not in found.why
 
 
 @pytest.mark.parametrize("text", ["0000-01-{:02}", "-0005-01-{:02}", "+12345-01-{:02}"])

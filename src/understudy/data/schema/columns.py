@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
+from understudy.data.schema.writing import NumberFormat
 from understudy.errors import ColumnNotFoundError, OptionError, SchemaError, near
 
 Kind = Literal["number", "category", "date", "identifier", "text", "constant"]
@@ -38,7 +39,9 @@ class Column:
         The values of a category; in a number or a date, the words that stand among the
         values, such as ``N`` for not applicable, and infinities.
     format : str, optional
-        How a date is written where it is stored as text.
+        How values are written where they are stored as text: of a date ``%d.%m.%Y`` (several
+        formats with `` | `` between them, the first for what is made), of a number the picture
+        of 1234, such as ``$1,234.00``.
     time_zone : str, optional
         The zone of a datetime.
     unit : str, optional
@@ -105,6 +108,12 @@ class Column:
         if len(set(self.levels)) != len(self.levels):
             twice = next(level for level in self.levels if self.levels.count(level) > 1)
             raise SchemaError(f"{place} names the level '{twice}' twice", hint="name it once")
+        if self.kind == "number" and self.format is not None:
+            try:
+                NumberFormat.parse(self.format)
+            except ValueError as error:
+                found, _, hint = str(error).partition("; ")
+                raise SchemaError(f"{place}: {found}", hint=hint) from error
         unknown = self.inferred - set(FACTS)
         if unknown:
             raise SchemaError(
@@ -135,6 +144,13 @@ class Column:
         if self.kind == "number" and self.decimals is not None:
             return float(10.0**-self.decimals)
         return None
+
+    @property
+    def writing(self) -> NumberFormat | None:
+        """How its numbers are written, where that is not the plain way."""
+        if self.kind != "number" or self.format is None:
+            return None
+        return NumberFormat.parse(self.format)
 
     def source(self, fact: str) -> Literal["data", "declared"]:
         """Say who knows a fact: the data, or a person who declared it."""

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from understudy.data.schema.columns import FACTS, Column, Schema
+from understudy.data.schema.values import EITHER
 from understudy.documents import loads_toml, read_text
 from understudy.errors import DataError, SchemaError, near
 
@@ -197,8 +198,10 @@ def _check_moments(facts: Mapping[str, Any]) -> None:
     if not (facts.get("format") or facts.get("time_zone")):
         return
     sample = pl.Series([datetime(2000, 1, 31, 13, 30)])
+    form = "%Y" if facts.get("kind") == "number" else facts.get("format") or "%Y"
     try:
-        sample.dt.to_string(facts.get("format") or "%Y")
+        for one in form.split(EITHER):
+            sample.dt.to_string(one)
         sample.dt.replace_time_zone(facts.get("time_zone") or "UTC")
     except pl.exceptions.PolarsError as error:
         raise ValueError(str(error).splitlines()[0]) from error

@@ -40,6 +40,7 @@ DATETIME_FORMATS = (
     "%m/%d/%Y %H:%M:%S%.f",
     "%m/%d/%Y %H:%M",
 )
+EITHER = " | "  # between the formats of a column that has several
 ZONED_FORMATS = ("%Y-%m-%dT%H:%M:%S%.f%:z", "%Y-%m-%d %H:%M:%S%.f%:z")
 
 
@@ -64,7 +65,11 @@ def read_values(series: pl.Series, column: Column) -> Values:
     """Read a series as the kind of its column; whatever does not parse becomes a label."""
     if not column.is_numeric:
         return Values(None, labels(series))
-    parsed = instants(series, column.format) if column.kind == "date" else numbers(series)
+    writing = column.writing if series.dtype == pl.String else None
+    if column.kind == "date":
+        parsed = instants(series, column.format)
+    else:
+        parsed = numbers(series) if writing is None else writing.read(series)
     finite = parsed.is_finite().fill_null(False)
     words = infinities(parsed)
     if series.dtype == pl.String:
@@ -117,6 +122,9 @@ def instants(series: pl.Series, form: str | None) -> pl.Series:
     >>> instants(pl.Series(["1970-01-02", "x"]), "%Y-%m-%d").to_list()
     [86400000000.0, None]
     """
+    if series.dtype == pl.String and form is not None and EITHER in form:
+        parsed = [instants(series, one) for one in form.split(EITHER)]
+        return pl.select(pl.coalesce(parsed)).to_series().alias(series.name)
     if series.dtype == pl.String:
         series = parse_dates(series, form or DATE_FORMATS[0])
     if series.dtype == pl.Date:
