@@ -16,10 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.schema import Column, Schema, labels, same_level
-from understudy.data.tables import Condition, Table
-from understudy.data.tables.conditions import as_number
-from understudy.data.tables.grammar import (
+from understudy.data.grammar import (
     ORDER,
     Joined,
     Node,
@@ -29,6 +26,9 @@ from understudy.data.tables.grammar import (
     quoted_name,
     tests,
 )
+from understudy.data.schema import Column, Schema, labels, same_level
+from understudy.data.tables import Condition, Table
+from understudy.data.tables.conditions import as_number
 from understudy.errors import OptionError, near
 
 Kind = Literal["condition", "together", "unique"]

@@ -20,9 +20,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.grammar import quoted_name
 from understudy.data.schema import Column, Schema, labels, read_values, same_level
 from understudy.data.tables import Table, free_name
-from understudy.data.tables.grammar import quoted_name
 from understudy.errors import DataError, OptionError
 from understudy.synthesizers.columns.plan import ColumnRule
 from understudy.synthesizers.constraints import Constraint, read_constraints

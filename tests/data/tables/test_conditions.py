@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from understudy.data.grammar import ORDER, Joined, Not, Test
 from understudy.data.schema import Column, Schema, infer
 from understudy.data.tables import Condition, Table
-from understudy.data.tables.grammar import ORDER, Joined, Not, Test
 from understudy.errors import OptionError
 
 FRAME = pl.DataFrame(

@@ -2,6 +2,7 @@
 
 from understudy.data.schema.columns import Column, Kind, Schema, Stored, few, shortened
 from understudy.data.schema.inference import infer, learn_again
+from understudy.data.schema.relations import Relation, RelationKind
 from understudy.data.schema.toml import as_schema, dumps, loads, read
 from understudy.data.schema.values import (
     Values,
@@ -15,6 +16,8 @@ from understudy.data.schema.values import (
 __all__ = [
     "Column",
     "Kind",
+    "Relation",
+    "RelationKind",
     "Schema",
     "Stored",
     "Values",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
+from understudy.data.schema.relations import Relation
 from understudy.data.schema.writing import NumberFormat
 from understudy.errors import ColumnNotFoundError, OptionError, SchemaError, near
 
@@ -170,6 +171,8 @@ class Schema:
         What a column always is, such as ``spouse_age is missing where marital == 'single'``.
     constraints : tuple of str
         What every synthetic row meets, whatever the method, such as ``start <= end``.
+    relations : tuple of Relation
+        What holds in the rows of the table, such as ``bmi = weight / (height / 100) ** 2``.
 
     Examples
     --------
@@ -182,6 +185,7 @@ class Schema:
     visit: tuple[str, ...] | Literal["learnt"] = ()
     rules: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
+    relations: tuple[Relation, ...] = ()
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -195,6 +199,7 @@ class Schema:
     def __repr__(self) -> str:
         said = [f"{len(self)} columns", few(f"{shortened(c.name)} {c.kind}" for c in self)]
         said += [f"{len(self.constraints)} constraints" if self.constraints else ""]
+        said += [f"{len(self.relations)} relations" if self.relations else ""]
         return f"Schema({'; '.join(filter(None, said))})"
 
     def __iter__(self) -> Iterator[Column]:

@@ -9,9 +9,10 @@ from typing import Any
 import polars as pl
 
 from understudy.data.schema.columns import FACTS, Column, Schema
+from understudy.data.schema.relations import Relation
 from understudy.data.schema.values import EITHER
 from understudy.documents import loads_toml, read_text
-from understudy.errors import DataError, SchemaError, near
+from understudy.errors import DataError, OptionError, SchemaError, near
 
 VERSION = 1
 HEADER = """\
@@ -23,7 +24,12 @@ its name from this list: it is then declared by you, and free under differential
 For sequential methods: method and predictors of a column; above the columns, visit = ["a", "b"]
 (or "learnt") is the order of drawing, and rules = ["a is missing where b == 'x'"].
 For every method, above the columns: constraints = ["start <= end", "18 <= age <= 99",
-"positive income", "together city, country", "unique id"]."""
+"positive income", "together city, country", "unique id"].
+Below the columns, each [[relation]] holds in the rows of the table, and in synthetic ones: delete
+it if it is chance, add one with holds alone: holds = "bmi = weight / (height / 100) ** 2",
+"city determines country", "age_class = classes of age", "start <= end", "one of a, b, c",
+"a is missing exactly where b == 'x'", "-8, -9 are codes of income", "w is a weight",
+"id is a subject ordered by year". rows hold it, broken do not; inferred: read off the data."""
 TYPES: dict[str, type] = {
     "name": str,
     "kind": str,
@@ -40,7 +46,8 @@ TYPES: dict[str, type] = {
     "method": str,
     "predictors": list,
 }
-TOP = ("version", "visit", "rules", "constraints", "column")
+TOP = ("version", "visit", "rules", "constraints", "column", "relation")
+RELATION = {"holds": str, "rows": int, "broken": int, "inferred": bool}
 LARGEST_WHOLE = 2**63
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -63,6 +70,14 @@ def dumps(schema: Schema) -> str:
     for column in schema:
         lines += ["", "[[column]]"]
         lines += [f"{key} = {_written(value)}" for key, value in _to_plain(column).items()]
+    for relation in schema.relations:
+        lines += ["", "[[relation]]", f"holds = {_written(relation.text)}"]
+        facts = {"rows": relation.rows, "broken": relation.broken, "inferred": relation.inferred}
+        lines += [
+            f"{key} = {_written(value)}"
+            for key, value in facts.items()
+            if value is not None and value is not False
+        ]
     return "\n".join([*lines, ""])
 
 
@@ -135,7 +150,45 @@ def loads(text: str, *, name: str = "schema") -> Schema:
     constraints = _texts(
         data.get("constraints", []), "constraints", 'constraints = ["start <= end"]', name
     )
-    return Schema(made, visit, rules, constraints)
+    relations = _relations(data.get("relation", []), known, name)
+    return Schema(made, visit, rules, constraints, relations)
+
+
+def _relations(entries: Any, known: list[str], file: str) -> tuple[Relation, ...]:
+    """Read the relations between columns; one that is wrong is an error that says where."""
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise SchemaError(
+            f"{file}: relation = {entries!r}"[:200], hint='write [[relation]] and holds = "a <= b"'
+        )
+    made: dict[str, Relation] = {}
+    for entry in entries:
+        unknown = set(entry) - set(RELATION)
+        if unknown:
+            raise SchemaError(
+                f"{file}: a relation has the unknown key '{min(unknown)}'",
+                hint=near(min(unknown), RELATION),
+            )
+        for key, value in entry.items():
+            if type(value) is not RELATION[key]:
+                raise SchemaError(
+                    f"{file}: a relation has {key} = {value!r}",
+                    hint='such as holds = "a <= b", rows = 90, broken = 0, inferred = true',
+                )
+        if "holds" not in entry:
+            raise SchemaError(
+                f"{file}: a relation says nothing", hint='add such as holds = "a <= b"'
+            )
+        facts = {key: value for key, value in entry.items() if key != "holds"}
+        try:
+            one = Relation.parse(entry["holds"], known, **facts)
+        except OptionError as error:
+            raise SchemaError(f"{file}: {error.message}", hint=error.hint) from error
+        if one.text in made:
+            raise SchemaError(
+                f"{file}: the relation '{one.text}' stands twice", hint="write it once"
+            )
+        made[one.text] = one
+    return tuple(made.values())
 
 
 def _texts(value: Any, key: str, hint: str, file: str) -> tuple[str, ...]:

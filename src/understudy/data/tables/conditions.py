@@ -18,6 +18,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data import grammar
+from understudy.data.grammar import NUMBER, ORDER, Node, Not, PairTest, Test
 from understudy.data.schema import Column, Schema, Values, same_level
 from understudy.data.schema.values import (
     DATE_FORMATS,
@@ -26,8 +28,6 @@ from understudy.data.schema.values import (
     ZONED_FORMATS,
     parse_dates,
 )
-from understudy.data.tables import grammar
-from understudy.data.tables.grammar import NUMBER, ORDER, Node, Not, PairTest, Test
 from understudy.data.tables.table import Table
 from understudy.errors import DataError, OptionError, near
 
@@ -94,7 +94,14 @@ class Condition:
     def mask(self, table: Table) -> Mask:
         """Say for each row of a table whether it meets the condition."""
         self.check(table.schema)
-        return _answers(self.root, table)[0]
+        return self.answers(table)[0]
+
+    def answers(self, table: Table) -> tuple[Mask, Mask]:
+        """Say for each row whether it meets the condition, and whether it fails it.
+
+        What is asked for is not checked again.
+        """
+        return _answers(self.root, table)
 
     def fails(self, table: Table) -> Mask:
         """Say for each row whether it fails the condition; with missing values it may do neither.

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.data.codec import Codec
+from understudy.data.grammar import TOKEN, Test
 from understudy.data.schema import Schema
 from understudy.data.source import source_of
 from understudy.data.tables import Condition, Table
-from understudy.data.tables.grammar import TOKEN, Test
 from understudy.errors import OptionError, near
 from understudy.synthesizers.columns import COLUMN_METHODS, KEEP
 from understudy.synthesizers.constraints import check_names

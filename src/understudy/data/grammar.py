@@ -1,4 +1,7 @@
-"""The grammar of conditions: from text to comparisons joined by and, or, not; and back."""
+"""The grammar of conditions: from text to comparisons joined by and, or, not; and back.
+
+Its tokens are also those of arithmetic and of relations between columns.
+"""
 
 import re
 from collections.abc import Collection, Iterator
@@ -15,8 +18,9 @@ NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 TOKEN = re.compile(
     rf"(?P<space>\s+)|(?P<number>{NUMBER.pattern}(?![\w.]))|(?P<word>{WORD.pattern})"
     r"|(?P<text>'(?:[^']|'')*')|(?P<name>`(?:[^`]|``)*`|\"(?:[^\"]|\"\")*\")"
-    r"|(?P<sign>==|!=|<>|<=|>=|[=<>(),])"
+    r"|(?P<sign>==|!=|<>|<=|>=|\*\*|[=<>(),*/+-])"
 )
+HINT = "write such as: income > 70000 or sex in ('F', 'M') or `birth place` is missing"
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Test:
         column = quoted_name(self.name)
         if self.operator == "missing":
             return f"{column} is missing"
-        values = [v if NUMBER.fullmatch(v) else _quoted(v) for v in self.values]
+        values = list(map(quoted_value, self.values))
         if self.operator == "in":
             return f"{column} in ({', '.join(values)})"
         return f"{column} {self.operator} {values[0]}"
@@ -81,7 +85,7 @@ def parse(text: str, columns: Collection[str] = ()) -> Node:
     With names of columns, one of them may also stand on the right, a value on the left, and
     comparisons in a row: ``18 <= age <= 99``.
     """
-    parser = _Parser(text, columns)
+    parser = Parser(text, columns)
     node = parser.either()
     if parser.here is not None:
         raise parser.error("'and', 'or' or the end is expected")
@@ -90,7 +94,7 @@ def parse(text: str, columns: Collection[str] = ()) -> Node:
 
 def listed(text: str) -> tuple[str, tuple[str, ...]] | None:
     """Read a word and the columns behind it, ``together city, country``; none of anything else."""
-    parser = _Parser(text)
+    parser = Parser(text)
     if len(parser.tokens) < 2 or parser.tokens[0].lastgroup != "word":
         return None
     first, second = parser.tokens[:2]
@@ -114,23 +118,26 @@ def tests(node: Node) -> Iterator[Test | PairTest]:
             yield from tests(part)
 
 
-def quoted_name(column: str) -> str:
-    """Write the name of a column, in backticks where it is more than a word."""
-    if WORD.fullmatch(column) and column.lower() not in KEYWORDS:
+def quoted_name(column: str, keywords: Collection[str] = ()) -> str:
+    """Write the name of a column, in backticks where it is more than a word, or a keyword."""
+    if WORD.fullmatch(column) and column.lower() not in KEYWORDS and column not in keywords:
         return column
     return "`" + column.replace("`", "``") + "`"
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def quoted_value(text: str) -> str:
+    """Write a value: a number as it is, all else in quotes."""
+    return text if NUMBER.fullmatch(text) else "'" + text.replace("'", "''") + "'"
 
 
 def _enclosed(node: Node) -> str:
     return f"({node})" if isinstance(node, Joined) else str(node)
 
 
-class _Parser:
-    """Reads a condition from left to right, one token ahead."""
+class Parser:
+    """Reads a condition from left to right, one token ahead; others read other sentences."""
+
+    what, hint = "condition", HINT
 
     def __init__(self, text: str, columns: Collection[str] = ()) -> None:
         self.text, self.columns = text, columns
@@ -148,16 +155,17 @@ class _Parser:
 
     @property
     def here(self) -> re.Match[str] | None:
+        """The next token; none at the end."""
         return self.tokens[self.position] if self.position < len(self.tokens) else None
 
     def error(self, what: str, place: int | None = None) -> OptionError:
+        """Make an error that says where the text stops making sense."""
         if place is None:
             place = self.here.start() if self.here is not None else len(self.text)
         rest = self.text[place : place + 20]
         where = f"at '{rest}' (character {place + 1})" if rest else "at the end"
         return OptionError(
-            f"condition {self.text}: {what} {where}".replace("\n", " "),
-            hint="write such as: income > 70000 or sex in ('F', 'M') or `birth place` is missing",
+            f"{self.what} {self.text}: {what} {where}".replace("\n", " "), hint=self.hint
         )
 
     def take(self, *wanted: str) -> str | None:
@@ -172,18 +180,21 @@ class _Parser:
         return found
 
     def either(self) -> Node:
+        """Read conditions of which any must hold."""
         parts = [self.both()]
         while self.take("or"):
             parts.append(self.both())
         return parts[0] if len(parts) == 1 else Joined("or", tuple(parts))
 
     def both(self) -> Node:
+        """Read conditions of which all must hold."""
         parts = [self.one()]
         while self.take("and"):
             parts.append(self.one())
         return parts[0] if len(parts) == 1 else Joined("and", tuple(parts))
 
     def one(self) -> Node:
+        """Read a condition, turned around or in parentheses."""
         self.depth += 1
         if self.depth > DEEPEST:
             raise self.error("too many parentheses and negations")
@@ -200,6 +211,7 @@ class _Parser:
         return node
 
     def test(self) -> Node:
+        """Read a comparison."""
         if self.columns and self.here is not None and self.here.lastgroup in ("number", "text"):
             left, sign = self.value(), self.take(*ORDER)
             if sign is None:
@@ -249,6 +261,7 @@ class _Parser:
         return parts[0] if len(parts) == 1 else Joined("and", tuple(parts))
 
     def column(self) -> str:
+        """Read the name of a column."""
         here = self.here
         if here is not None and (
             here.lastgroup == "name"
@@ -259,6 +272,7 @@ class _Parser:
         raise self.error("a column is expected")
 
     def value(self) -> str:
+        """Read a value."""
         here = self.here
         if here is None or here.lastgroup == "sign" or here[0].lower() in KEYWORDS:
             raise self.error("a value is expected")
@@ -266,6 +280,7 @@ class _Parser:
         return _unquoted(here)
 
     def several(self) -> tuple[str, ...]:
+        """Read values in parentheses."""
         if not self.take("("):
             raise self.error("'(' is expected")
         values = [self.value()]

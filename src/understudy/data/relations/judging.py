@@ -1,0 +1,456 @@
+"""What a relation says of the rows of a table: where it applies, which rows break it.
+
+A formula holds where the column differs from what is computed by no more than the rounding of the
+column (half a unit of its last decimal) and that of its sources (half a unit each, by the slope;
+whole numbers are exact), and 1e-9 of the value; 6e-8 where a column has so many decimals that its
+numbers may be floats of 32 bits. It speaks of rows in which the column is present and the result is
+a finite number. A lookup speaks of the levels that at least k training rows hold. Classes are cut
+at the roundest number between two neighbours, but directly beside a number that many rows hold.
+"""
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.data.arithmetic import Expression, column_names, evaluate
+from understudy.data.bins import Grid
+from understudy.data.codec import write_values
+from understudy.data.grammar import PairTest
+from understudy.data.schema import Column, Relation, Schema, Values, labels, same_level
+from understudy.data.tables import Condition, Table
+from understudy.errors import OptionError
+
+Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+PRECISE, SINGLE = 1e-9, 6e-8
+MANY_DECIMALS = 6
+ATOM = 0.02  # of the rows: a number that a cut lies directly beside
+
+
+@dataclass(frozen=True)
+class Judged:
+    """In which rows a relation says something, and which of them break it."""
+
+    applies: Mask
+    breaks: Mask
+
+    @property
+    def holds(self) -> int:
+        """The number of rows in which it says something that is so."""
+        return int((self.applies & ~self.breaks).sum())
+
+    @property
+    def broken(self) -> int:
+        """The number of rows that break it."""
+        return int(self.breaks.sum())
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """A relation with what was read off training: pairs of a lookup, cuts of classes.
+
+    Parameters
+    ----------
+    relation : Relation
+    keys : tuple of str or None
+        For a lookup, the values of the source, as text; none is a missing one.
+    cuts : array of float
+        For classes, the numbers between them, in order.
+    closed : array of bool
+        Whether a cut belongs to the class on its left.
+    pool : Series
+        The values of the target, one for each key or class, as training stores them.
+    known : array of bool
+        The keys or classes of which something may be said: at least k rows are of each.
+    digits : {"", "single", "float32"}
+        For a formula, whether the column is kept in floats of 32 bits, or holds such as doubles.
+    """
+
+    relation: Relation
+    keys: tuple[str | None, ...] = ()
+    cuts: Floats = field(default_factory=lambda: np.empty(0))
+    closed: Mask = field(default_factory=lambda: np.empty(0, bool))
+    pool: pl.Series = field(default_factory=lambda: pl.Series("", [], dtype=pl.String))
+    known: Mask = field(default_factory=lambda: np.empty(0, bool))
+    digits: str = ""
+
+    def places(self, table: Table) -> NDArray[np.int64]:
+        """Find the key or the class of each row; -1 where nothing is known."""
+        (source,) = self.relation.sources
+        if self.relation.kind == "lookup":
+            keys = pl.Series(self.keys, dtype=pl.String)
+            texts, codes = key_texts(table, source), pl.Series(range(len(keys)), dtype=pl.Int64)
+            made = texts.replace_strict(keys, codes, default=-1, return_dtype=pl.Int64)
+            place = made.fill_null(-1).to_numpy().copy()
+            if None in self.keys:
+                place[texts.is_null().to_numpy()] = self.keys.index(None)
+        else:
+            numbers = table.numbers(source)
+            left = np.searchsorted(self.cuts, numbers, side="left")
+            right = np.searchsorted(self.cuts, numbers, side="right")
+            on_cut = left < right
+            belongs = self.closed[np.minimum(left, len(self.cuts) - 1)] if len(self.cuts) else False
+            place = np.where(on_cut & belongs, left, right)
+            place[np.isnan(numbers)] = -1
+        place[(place >= 0) & ~self.known[place]] = -1
+        return place.astype(np.int64)
+
+    def values(self, table: Table) -> tuple[pl.Series, Mask]:
+        """Compute the target, as its column is written; says also where something is known."""
+        name = self.relation.target
+        if name is None:
+            raise OptionError(f"relation {self.relation}: no column is computed", hint="judge it")
+        if self.relation.kind == "formula":
+            computed, applies = computed_values(self.relation, table)
+            column = table.schema[name]
+            return written_numbers(computed, column, self.digits).alias(name), applies
+        place = self.places(table)
+        known = place >= 0
+        at = pl.Series(place).set(pl.Series(~known), None)
+        return self.pool.gather(at).alias(name), known
+
+    def judge(self, table: Table) -> Judged:
+        """Say in which rows the relation says something, and which break it."""
+        if self.relation.kind not in ("lookup", "classes"):
+            return judge(self.relation, table)
+        name = str(self.relation.target)
+        place = self.places(table)
+        found, wanted = key_texts(table, name), self._texts(table.schema[name])
+        known = place >= 0
+        says_missing = wanted.is_null().to_numpy()[np.maximum(place, 0)]
+        is_missing = found.is_null().to_numpy()
+        expected = wanted.gather(pl.Series(np.maximum(place, 0)))
+        same = (found == expected).fill_null(False).to_numpy()
+        applies = known & (says_missing | ~is_missing)
+        return Judged(applies, applies & np.where(says_missing, ~is_missing, ~same))
+
+    def _texts(self, column: Column) -> pl.Series:
+        if not len(self.pool):
+            return pl.Series([None], dtype=pl.String)
+        return column_texts(self.pool, column)
+
+    @cached_property
+    def shown(self) -> pl.Series:
+        """The values of the target that it can give."""
+        return self.pool.filter(pl.Series(self.known))
+
+
+def judge(relation: Relation, table: Table) -> Judged:
+    """Say in which rows a relation says something, and which break it.
+
+    Examples
+    --------
+    >>> table = Table.of(pl.DataFrame({"a": [1.5, 2.5, None], "b": [3.0, 4.0, 5.0]}))
+    >>> found = judge(Relation.parse("b = 2 * a", table.schema.names), table)
+    >>> found.applies.tolist(), found.breaks.tolist()
+    ([True, True, False], [False, True, False])
+    """
+    kind, rows = relation.kind, table.height
+    if kind in ("lookup", "classes"):
+        raise OptionError(
+            f"relation {relation}: its values are those of training",
+            hint="learn it first: relation.learn(training)",
+        )
+    if kind == "formula":
+        return _judge_formula(relation, table)
+    if kind == "order":
+        pair = PairTest(relation.sources[0], relation.said.sign, relation.sources[1])
+        holds, fails = Condition(pair).answers(table)
+        return Judged(holds | fails, fails)
+    if kind == "one_hot":
+        truths = np.stack([truth(table, name) for name in relation.sources])
+        applies: Mask = np.asarray(~np.isnan(truths).any(axis=0))
+        binary = np.isin(truths, (0.0, 1.0)).all(axis=0)
+        right: Mask = binary & (truths.sum(axis=0) == 1)
+        return Judged(applies, applies & ~right)
+    if kind == "missing":
+        where = missing_where(relation, table)
+        return Judged(np.ones(rows, bool), is_missing(table, str(relation.target)) != where)
+    return Judged(np.zeros(rows, bool), np.zeros(rows, bool))
+
+
+def learn(relation: Relation, table: Table, *, k: int = 5) -> Learnt:
+    """Read off a table what a lookup or classes need; nothing that fewer than k rows tell.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"city": ["Graz", "Linz", "Bonn"] * 5, "land": ["A", "A", "D"] * 5})
+    >>> table = Table.of(frame)
+    >>> made = learn(Relation.parse("city determines land", table.schema.names), table)
+    >>> made.keys, made.pool.to_list()
+    (('Bonn', 'Graz', 'Linz'), ['D', 'A', 'A'])
+    """
+    if relation.kind == "lookup":
+        return _learn_lookup(relation, table, k)
+    if relation.kind == "classes":
+        return _learn_classes(relation, table, k)
+    digits = ""
+    if relation.kind == "formula":
+        digits = _digits(table, str(relation.target))
+    return Learnt(relation, digits=digits)
+
+
+def key_texts(table: Table, name: str) -> pl.Series:
+    """Give a column as text, one text for one value whatever the storage."""
+    if name in table.schema.modelled:
+        return table.plain[name]
+    return labels(table.frame[name])
+
+
+def column_texts(series: pl.Series, column: Column) -> pl.Series:
+    """Write values of a column as ``key_texts`` does."""
+    name = column.name
+    frame = pl.DataFrame({name: series})
+    if not column.is_modelled:
+        return labels(series)
+    return Table(frame, Schema((column,))).plain[name]
+
+
+def is_missing(table: Table, name: str) -> Mask:
+    """Say in which rows a column is missing."""
+    values = table.values(name)
+    gone: Mask = values.labels.is_null().to_numpy()
+    return gone if values.numbers is None else gone & np.isnan(values.numbers)
+
+
+def missing_where(relation: Relation, table: Table) -> Mask:
+    """Say where a column is to be missing."""
+    assert relation.said.where is not None
+    return Condition(relation.said.where).answers(table)[0]
+
+
+def truth(table: Table, name: str) -> Floats:
+    """Give a column of 0 and 1, or of true and false, as numbers."""
+    texts = key_texts(table, name).str.to_lowercase()
+    found = texts.replace({"true": "1", "false": "0"}).cast(pl.Float64, strict=False)
+    made: Floats = found.fill_null(float("nan")).to_numpy()
+    return np.where(texts.is_not_null().to_numpy() & np.isnan(made), -1.0, made)
+
+
+def computed_values(relation: Relation, table: Table) -> tuple[Floats, Mask]:
+    """Compute a formula, unrounded; says also in which rows it says something."""
+    said = relation.said
+    assert said.expression is not None
+    columns = {name: table.numbers(name) for name in _computed_from(relation)}
+    made = np.broadcast_to(evaluate(said.expression, columns), table.height)
+    applies = ~np.isnan(made)
+    if said.where is not None:
+        applies = applies & Condition(said.where).answers(table)[0]
+    return made, applies
+
+
+def _computed_from(relation: Relation) -> tuple[str, ...]:
+    assert relation.said.expression is not None
+    return column_names(relation.said.expression)
+
+
+def written_numbers(numbers: Floats, column: Column, digits: str = "") -> pl.Series:
+    """Round numbers as a column does, and store them as it does; nan is missing."""
+    with np.errstate(all="ignore"):
+        if column.is_numeric:
+            made = Grid.of(column, single=digits == "single").write(numbers) + 0.0
+        else:
+            places = level_decimals(column)
+            made = numbers if places is None else np.round(numbers, places) + 0.0
+    if digits == "float32":
+        made = made.astype(np.float32).astype(float)
+    if column.is_numeric:
+        none = pl.Series([None] * len(made), dtype=pl.String)
+        return write_values(Values(made, none), column)
+    texts = labels(pl.Series(made, nan_to_null=True))
+    if column.levels:
+        known = pl.Series(column.levels, dtype=pl.String)
+        plain = same_level(known, column.levels)
+        texts = texts.replace(plain, known)
+    return write_values(Values(None, texts), column)
+
+
+def level_decimals(column: Column) -> int | None:
+    """Give the digits after the point of the levels that are numbers; none if there is none."""
+    found = []
+    for level in column.levels:
+        try:
+            number = float(level)
+        except ValueError:
+            continue
+        if math.isfinite(number):
+            text = repr(number).removesuffix(".0")
+            found.append(len(text.partition(".")[2]) if "e" not in text else 15)
+    return min(max(found), 15) if found else None
+
+
+def half_unit(column: Column) -> float:
+    """Give half the distance of neighbouring values of a column; 0 where there is none."""
+    if column.is_numeric:
+        return (column.step or 0.0) / 2
+    places = level_decimals(column)
+    return 0.5 * 10.0**-places if places is not None else 0.0
+
+
+def _relative(column: Column) -> float:
+    many = column.kind == "number" and column.unit is None
+    many &= column.decimals is None or column.decimals >= MANY_DECIMALS
+    return SINGLE if many else PRECISE
+
+
+def _judge_formula(relation: Relation, table: Table) -> Judged:
+    name = str(relation.target)
+    found = table.numbers(name)
+    computed, applies = computed_values(relation, table)
+    applies = applies & ~np.isnan(found)
+    breaks = np.zeros(table.height, bool)
+    off = np.abs(found - computed)
+    column = table.schema[name]
+    size = np.fmax(np.abs(found), np.abs(computed))
+    allowed = half_unit(column) * (1 + 1e-6) + _relative(column) * size
+    doubtful = applies & ~(off <= allowed)
+    if doubtful.any():
+        more = _rounding_of_sources(relation, table, doubtful)
+        breaks[doubtful] = ~(off[doubtful] <= allowed[doubtful] + more)
+    return Judged(applies, breaks)
+
+
+def _rounding_of_sources(relation: Relation, table: Table, rows: Mask) -> Floats:
+    """Say for some rows how far the rounding of the sources can move what is computed."""
+    expression: Expression | None = relation.said.expression
+    assert expression is not None
+    columns = {name: table.numbers(name)[rows] for name in _computed_from(relation)}
+    base = evaluate(expression, columns)
+    made = np.zeros(int(rows.sum()))
+    for name, numbers in columns.items():
+        column = table.schema[name]
+        half = np.full(len(numbers), half_unit(column) if column.decimals else 0.0)
+        if _relative(column) == SINGLE:
+            half += SINGLE * np.abs(numbers)
+        if not half.any():
+            continue
+        moved = [
+            np.abs(evaluate(expression, {**columns, name: numbers + sign * half}) - base)
+            for sign in (1, -1)
+        ]
+        with np.errstate(all="ignore"):
+            made += np.nan_to_num(np.fmax(*moved))
+    return made
+
+
+def _digits(table: Table, name: str) -> str:
+    """Say whether a column is kept in floats of 32 bits, or holds such as doubles."""
+    if table.frame[name].dtype == pl.Float32:
+        return "single"
+    column = table.schema[name]
+    if column.kind != "number" or column.decimals is not None:
+        return ""
+    numbers = table.numbers(name)
+    numbers = numbers[~np.isnan(numbers)]
+    with np.errstate(over="ignore"):
+        return "float32" if np.array_equal(numbers.astype(np.float32), numbers) else ""
+
+
+def _learn_lookup(relation: Relation, table: Table, k: int) -> Learnt:
+    (source,), target = relation.sources, str(relation.target)
+    frame = pl.DataFrame(
+        {
+            "key": key_texts(table, source),
+            "value": key_texts(table, target),
+            "row": pl.Series(range(table.height), dtype=pl.Int64),
+        }
+    )
+    held = frame.group_by("value").agg(pl.len().alias("held"))
+    counted = frame.group_by("key", "value").agg(pl.len().alias("rows"), pl.col("row").min())
+    counted = counted.join(held, on="value", nulls_equal=True)
+    present = pl.col("value").is_not_null()
+    # of a level the value that most rows have; missing only where all rows are
+    first = (
+        counted.sort(
+            "key", present, "rows", "value", descending=[False, True, True, False], nulls_last=True
+        )
+        .group_by("key", maintain_order=True)
+        .agg(
+            pl.col("row").first(),
+            pl.col("held").first(),
+            pl.col("rows").sum(),
+            present.sum().alias("values"),
+        )
+    )
+    # a missing source says something of the target only where it always has the same value
+    first = first.filter(pl.col("key").is_not_null() | (pl.col("values") <= 1))
+    enough = (first["rows"] >= k) & (first["held"] >= k)
+    first = first.filter(enough)
+    pool = table.frame[target].gather(first["row"])
+    keys = tuple(first["key"].to_list())
+    return Learnt(relation, keys=keys, pool=_anew(pool), known=np.ones(len(keys), bool))
+
+
+def _learn_classes(relation: Relation, table: Table, k: int) -> Learnt:
+    (source,), target = relation.sources, str(relation.target)
+    numbers, texts = table.numbers(source), key_texts(table, target)
+    present = ~np.isnan(numbers) & texts.is_not_null().to_numpy()
+    names, codes = np.unique(texts.filter(pl.Series(present)).to_numpy(), return_inverse=True)
+    rows = np.flatnonzero(present)
+    order = np.lexsort((codes, numbers[present]))
+    values, counts = np.unique(numbers[present][order], return_counts=True)
+    if not len(values):
+        return Learnt(relation, pool=_anew(table.frame[target].head(0)))
+    many = np.zeros((len(values), len(names)), np.int64)
+    place = np.repeat(np.arange(len(values)), counts)
+    np.add.at(many, (place, codes[order]), 1)
+    own = many.argmax(axis=1)  # the class that most rows of a number have
+    edges = np.flatnonzero(own[1:] != own[:-1])
+    atoms = np.where(counts >= max(k, ATOM * len(order)), counts, 0)
+    cuts, closed = [], []
+    for edge in edges:
+        low, high = float(values[edge]), float(values[edge + 1])
+        if atoms[edge] > atoms[edge + 1]:
+            cuts.append(low)
+            closed.append(True)
+        elif atoms[edge + 1]:
+            cuts.append(high)
+            closed.append(False)
+        else:
+            cut = roundest(low, high)
+            cuts.append(cut)
+            closed.append(cut == low)
+    starts = np.concatenate([[0], edges + 1])
+    size = np.add.reduceat(counts, starts)
+    held = np.bincount(codes, minlength=len(names))[own[starts]]
+    where = {
+        code: int(rows[np.flatnonzero(codes == code)[0]]) for code in set(own[starts].tolist())
+    }
+    pool = table.frame[target].gather([where[code] for code in own[starts].tolist()])
+    known = (size >= k) & (held >= k)
+    pool = _anew(pool.set(pl.Series(~known), None) if not known.all() else pool)
+    return Learnt(
+        relation, cuts=np.array(cuts), closed=np.array(closed, bool), pool=pool, known=known
+    )
+
+
+def roundest(low: float, high: float) -> float:
+    """Find the number of fewest digits from one number to another, the first one left out.
+
+    Examples
+    --------
+    >>> roundest(29.7, 31.2), roundest(29.0, 30.0), roundest(0.11, 0.19)
+    (30.0, 30.0, 0.15)
+    """
+    if not low < high:
+        return high
+    digits = math.floor(math.log10(high - low)) if high > low else 0
+    for place in range(digits + 1, digits - 18, -1):
+        for unit in (10.0**place, 5 * 10.0 ** (place - 1)):
+            first, last = math.floor(low / unit) + 1, math.floor(high / unit + 1e-12)
+            if first <= last:
+                middle = (low + high) / 2 / unit
+                best = min(max(round(middle), first), last)
+                made = best * unit if unit >= 1 else best / round(1 / unit)
+                if low < made <= high:
+                    return float(made)
+    return high
+
+
+def _anew(series: pl.Series) -> pl.Series:
+    """Give a series that holds nothing of the rows that it was taken from."""
+    return pl.Series(series.name, series.to_list(), dtype=series.dtype)
