@@ -7,13 +7,15 @@ The rules, in order; the first that fits decides.
 3. Booleans, and what the table itself calls categorical: *category*.
 4. Dates and times: *date*. Text is a date where most values parse in one format, or in several
    that cannot be taken for each other.
-5. Whole numbers that never repeat, and are named like a key, too dense to be that by chance, or
-   long and all of one length: *identifier*.
+5. Whole numbers that never repeat, and are named like a key, too dense to be that by chance
+   (but for years and such, by name), or long and all of one length: *identifier*.
 6. At most ten different numbers, each held by several rows: *category* (codes).
 7. Numbers; text is a number where most values parse and few different words stand among them,
    in whichever way it is written (``$1,234.00``, ``12,5 %``); the ``format`` says in which.
    Text with leading zeros (``007``) is a code, never a number.
-8. Text that hardly repeats: *identifier*, or free *text* where it is long.
+8. Text that hardly repeats: *identifier* where it never does, free *text* where it is long, and
+   otherwise a *name*. So is text of more than 20 values where most rows hold one that fewer than
+   five rows have, and that could not be shown.
 9. All other text: *category*.
 """
 
@@ -50,6 +52,13 @@ FEW_WORDS = 20
 ENOUGH_ROWS = 20
 CHANCE = 1e-6
 LONG_NUMBER = 9
+FEW_NAMES = 20
+HUGE = "whole numbers beyond 2^53, kept to the last digit as text; "
+REST = "other"
+MANY_RARE = 0.05
+MOMENT_NAME = re.compile(
+    r"(?i)(^|[^a-z])(year|yr|jahr|date|datum|day|tag|week|woche|month|monat|quarter|time|age)s?([^a-z]|$)"
+)
 OTHER_WRITING = (  # 1.234,50 and $1,234.00 and 12,5 %
     r"^[+-]?\s*[$€£¥]?\s*[+-]?(?:\d{1,3}(?:[.,'\s]\d{3})+|\d+)(?:[.,]\d+)?\s*[$€£¥%]?$"
 )
@@ -172,7 +181,13 @@ def _category(series: pl.Series, because: str = "") -> dict[str, Any]:
     levels = _levels(series)
     plural = "value" if len(levels) == 1 else "values"
     why = f"{because}{len(levels):,} different {plural}."
-    return {"kind": "category", "levels": levels, "why": why}
+    facts: dict[str, Any] = {"kind": "category", "levels": levels, "why": why}
+    if series.dtype == pl.String:
+        counts = series.drop_nulls().value_counts()["count"]
+        rare = counts.filter(counts < ROWS_PER_CODE)
+        if len(rare) > 1 and int(rare.sum()) >= max(ROWS_PER_CODE, MANY_RARE * len(series)):
+            facts["rest"] = next((level for level in levels if level.lower() == REST), REST)
+    return facts
 
 
 def _date(series: pl.Series, form: str | None, rows: int) -> dict[str, Any]:
@@ -319,12 +334,12 @@ def _numeric(series: pl.Series, rows: int, words: tuple[str, ...]) -> dict[str, 
     if few and not series.dtype.is_temporal():
         return _codes(series)
     if huge and series.dtype == pl.String:
-        return _words(series, rows, "whole numbers beyond 2^53, kept to the last digit as text; ")
+        return _words(series, rows, HUGE)
     if not words and whole and rows >= ENOUGH_ROWS and series.drop_nulls().n_unique() == rows:
         why = ""
         if KEY_NAME.search(series.name):
             why = "whole numbers that never repeat, named as a key."
-        elif -rows * rows / (2 * (high - low + 1)) < math.log(CHANCE):
+        elif _dense(rows, high - low) and not MOMENT_NAME.search(series.name):
             why = "whole numbers that never repeat, too dense to be that by chance."
         elif _are_numbered(low, high):
             why = "long whole numbers of one length that never repeat: numbers of accounts or such."
@@ -346,6 +361,11 @@ def _numeric(series: pl.Series, rows: int, words: tuple[str, ...]) -> dict[str, 
         "why": f"{how}{places}{beyond}." + _about_words(kept, rows),
         **_stored_text(series),
     }
+
+
+def _dense(rows: int, span: float) -> bool:
+    """Tell whether so many whole numbers would not all differ by chance."""
+    return -rows * rows / (2 * (span + 1)) < math.log(CHANCE)
 
 
 def _are_numbered(low: float, high: float) -> bool:
@@ -404,6 +424,12 @@ def _words(series: pl.Series, rows: int, because: str = "") -> dict[str, Any]:
     if distinct == rows and rows >= ENOUGH_ROWS:
         return {"kind": "identifier", "why": f"{because}texts that never repeat."}
     if hardly_repeats and distinct > 50:
-        why = f"{because}{distinct:,} different texts in {rows:,} rows hardly repeat."
-        return {"kind": "text", "why": why}
+        why = f"{because}{distinct:,} different texts in {rows:,} rows hardly repeat: names."
+        return {"kind": "name", "why": why}
+    if distinct > FEW_NAMES and because != HUGE:
+        counts = values.value_counts()["count"]
+        rare = int(counts.filter(counts < ROWS_PER_CODE).sum())
+        if rare > MAJORITY * rows:
+            why = f"{because}{rare:,} of {rows:,} rows hold a text of fewer than five rows: names."
+            return {"kind": "name", "why": why}
     return _category(series, because)

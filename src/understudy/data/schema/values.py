@@ -17,7 +17,7 @@ from understudy.data.schema.columns import YEARS, Column
 LARGEST_EXACT = 2**53
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # of the years 1 and 9999, since 1970
 LEADING_ZERO = r"^\s*[+-]?0\d"
-LIKE_A_DATE = r"\d{4}[-/]\s*\d|[\w.][-/.\s]+[+-]?\d{4}"  # as every format below is
+LIKE_A_DATE = r"\d{4}[-/]\s*\d|[\w.][-/.,\s]+[+-]?\d{4}"  # as every format below is
 DATE_FORMATS = (
     "%Y-%m-%d",
     "%Y/%m/%d",
@@ -27,6 +27,10 @@ DATE_FORMATS = (
     "%d-%m-%Y",
     "%m-%d-%Y",
     "%d %b %Y",
+    "%d %B %Y",
+    "%b %d %Y",
+    "%b %d, %Y",
+    "%B %d, %Y",
 )
 DATETIME_FORMATS = (
     "%Y-%m-%dT%H:%M:%S%.f",
