@@ -9,10 +9,11 @@ fewer than five rows share is not followed. Texts that are names rather than cod
 
 ``Pseudonyms``: a column of names, which may repeat, becomes ``team-001``, ``team-002`` … What is
 learnt is how often names repeat, in two numbers: the discount and the strength of the partition of
-Pitman and Yor (1997), by maximum likelihood, rounded to two digits. So no count of a real name is kept. A discount below 0 stands for a fixed number of names
-about equally frequent, one above 0 for few frequent and many rare ones. Where a name determines
-other columns (every player has one team), rows that share a pseudonym have those columns in
-common: pseudonyms are given out within the values of these columns.
+Pitman and Yor (1997), by maximum likelihood, rounded to two digits. So no count of a real name is
+kept. A discount below 0 stands for a fixed number of names about equally frequent, one above 0 for
+few frequent and many rare ones. Where a name determines other columns (every player has one team),
+rows that share a pseudonym have those columns in common: pseudonyms are given out within the values
+of these columns.
 """
 
 import math
@@ -158,7 +159,7 @@ def _are_codes(texts: pl.Series) -> bool:
     single = texts.filter(~texts.str.contains(r"\s"))
     lengths = single.str.len_chars().value_counts()["count"].to_list()
     digits = int(single.str.contains(r"\d").sum())
-    return max([digits, *lengths]) >= MOSTLY * texts.len()
+    return bool(max([digits, *lengths]) >= MOSTLY * texts.len())
 
 
 def _named(name: str) -> tuple[str, ...]:

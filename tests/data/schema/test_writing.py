@@ -131,11 +131,9 @@ def test_dates_in_several_formats() -> None:
 
 def test_days_and_months_are_never_guessed_line_by_line() -> None:
     """31/12/2020 and 12/31/2020 in one column: nobody knows what 01/02/2020 is."""
-    days = [f"{day}/12/2020" for day in range(13, 29)] + [f"12/{day}/2020" for day in range(13, 29)]
-    assert infer(pl.DataFrame({"day": [f"{d}/{m}/2020" for d in range(13, 29) for m in range(1, 9)] +
-                               [f"{m}/{d}/2020" for d in range(13, 29) for m in range(1, 9)]}
-                              ))["day"].kind != "date"  # fmt: skip
-    assert infer(pl.DataFrame({"day": days * 2}))["day"].format in (None, "%d/%m/%Y", "%m/%d/%Y")
+    pairs = [(day, month) for day in range(13, 29) for month in range(1, 9)]
+    days = [f"{d}/{m}/2020" for d, m in pairs] + [f"{m}/{d}/2020" for d, m in pairs]
+    assert infer(pl.DataFrame({"day": days}))["day"].kind != "date"
 
 
 def test_numbers_of_accounts_are_identifiers_and_amounts_are_not() -> None:
