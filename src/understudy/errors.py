@@ -81,7 +81,7 @@ def near(name: object, names: Iterable[str]) -> str:
 
 
 class LeftOutWarning(UserWarning):
-    """Columns that were taken for identifiers or free text, and so were not looked at."""
+    """Columns that were taken for identifiers, names or free text, and so were not looked at."""
 
 
 def interruption(error: BaseException | None) -> KeyboardInterrupt | None:

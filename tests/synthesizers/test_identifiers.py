@@ -60,7 +60,11 @@ def test_forms_that_are_too_short_grow():
 
 
 def test_a_form_that_few_rows_share_is_not_followed():
-    assert fresh(["Anna Meier", "x", "yy", "Berta Gruber", "zzz", "abcd"], 3) == ["1", "2", "3"]
+    assert fresh(["Anna Meier", "x", "yy", "Berta Gruber", "zzz", "abcd"], 2) == [
+        "id-001",
+        "id-002",
+    ]
+    assert fresh(["x1", "y22", "z333", "x4444", "y55555"], 3) == ["1", "2", "3"]
     assert fresh([], 2) == ["1", "2"]
     assert fresh(["same"] * 30, 2) == ["1", "2"]
     assert fresh([f"CUST-{i:04d}" for i in range(50)], 2, reads=False) == ["1", "2"]

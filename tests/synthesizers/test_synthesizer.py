@@ -74,7 +74,7 @@ def test_a_copy_goes_its_own_way(fitted):
     rows = other.sample(30)
     assert not other.sample(30).equals(rows)
     other.method.codecs_.clear()
-    assert fitted.sample(5).width == TRAIN.width - 1
+    assert fitted.sample(5).columns == TRAIN.columns
 
 
 def test_a_clone_has_learnt_nothing_and_shares_nothing():

@@ -301,6 +301,8 @@ def _say(
         common.say(f"wrote {save}, which contains {card.file}", quiet=quiet)
     for sentence in release.made.notes:
         common.say(sentence, quiet=quiet)
+    if release.anew:
+        common.say(f"made anew: {', '.join(release.anew)}", quiet=quiet)
     for column in release.left_out:
         why = f": {column.why}" if column.why else ""
         common.say(f"left out: {column.name} ({column.kind}{why})", quiet=quiet)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.data.bins import WHOLE, Bins, Points
 from understudy.data.schema import Column, Schema, Values, few, same_level
+from understudy.data.schema.values import EITHER
 from understudy.data.tables import Table
 from understudy.errors import OptionError, SchemaError
 from understudy.jobs.fingerprint import fingerprint
@@ -402,6 +403,8 @@ def write_values(values: Values, column: Column) -> pl.Series:
     made = pl.Series(numbers, nan_to_null=True)
     if column.kind == "date":
         return _write_dates(made, texts, column)
+    if column.writing is not None and column.stored == "text":
+        return pl.select(pl.coalesce(texts, column.writing.write(made))).to_series()
     infinite = texts.replace_strict(
         {"inf": np.inf, "-inf": -np.inf}, default=None, return_dtype=pl.Float64
     )
@@ -454,8 +457,10 @@ def _write_dates(instants: pl.Series, texts: pl.Series, column: Column) -> pl.Se
         if column.time_zone is None:
             return moments
         return moments.dt.replace_time_zone("UTC").dt.convert_time_zone(column.time_zone)
-    form = (column.format or "%Y-%m-%d").replace(
-        "%.f", "%.6f" if column.unit == "microsecond" else ""
+    form = (
+        (column.format or "%Y-%m-%d")
+        .partition(EITHER)[0]
+        .replace("%.f", "%.6f" if column.unit == "microsecond" else "")
     )
     if form.endswith("%:z"):
         moments = moments.dt.replace_time_zone("UTC")

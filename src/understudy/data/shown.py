@@ -3,7 +3,8 @@
 Every value is held by at least k training rows, or by none. A value of k rows or more stands for
 itself. The other numbers are cut into bins, and a bin shows points between averages of k
 neighbouring numbers, the k - 1 smallest and largest numbers left out. Whatever is held by fewer
-than k rows (a rare level, an extreme, a unique number) is never shown.
+than k rows (a rare level, an extreme, a unique number) is never shown. Rare levels of a column that
+has a level for the rest (``other``) become that one, where they are held by k rows together.
 """
 
 import numpy as np
@@ -37,6 +38,9 @@ def shown_codec(
     texts = values.labels.filter(pl.Series(~present))
     counted = texts.alias("level").value_counts(sort=True)
     held = [(text, count) for text, count in counted.iter_rows() if count >= k]
+    rest = rare_texts(texts, column, k)
+    if rest is not None:
+        return shown_codec(Values(values.numbers, rest), column, k, single=single)
     held.sort(key=lambda pair: (-pair[1], pair[0] is None, pair[0]))
     labels = tuple(text for text, _ in held[: MOST_CODES - len(points) - 1])
     if not labels and not len(points):
@@ -45,6 +49,18 @@ def shown_codec(
     codes[~present] = made.encode(Values(None, texts))
     codes[codes < 0] = made.unseen
     return made, codes.astype(np.uint16)
+
+
+def rare_texts(texts: pl.Series, column: Column, k: int) -> pl.Series | None:
+    """Put the level for the rest in the place of rare ones; none if there is nothing to put."""
+    if column.rest is None or column.kind != "category":
+        return None
+    counts = texts.alias("level").value_counts()
+    rare = counts.filter((pl.col("count") < k) & pl.col("level").is_not_null())
+    gone = rare.filter(pl.col("level") != column.rest)
+    if gone.is_empty() or rare["count"].sum() < k:
+        return None
+    return texts.replace(gone["level"], pl.Series([column.rest] * gone.height))
 
 
 def _points(numbers: Floats, grid: Grid, k: int) -> tuple[Points, Places]:

@@ -22,6 +22,7 @@ from understudy.errors import OptionError
 from understudy.jobs.progress import Progress
 from understudy.synthesizers.constraints import given_condition
 from understudy.synthesizers.holding import Held, Masks
+from understudy.synthesizers.pseudonyms import Seated
 
 BATCH = 100_000
 FIRST_DRAW = 1_000
@@ -232,13 +233,15 @@ class Drawing:
     """A source of rows, the constraints that they meet, and given values or none.
 
     ``draw`` makes a number of rows of a numbered batch, as the method shows them; ``shuffle`` gives
-    the random stream of a batch whose rows are put in another order.
+    the random stream of a batch whose rows are put in another order, ``name`` that of a batch
+    whose rows get pseudonyms.
     """
 
     draw: Callable[[int, int], pl.DataFrame]
     held: Held
     progress: Progress
     shuffle: Callable[[int], np.random.Generator]
+    name: Callable[[int], np.random.Generator]
     given: Condition | None = None
     number: int = field(default=0, init=False)
     drawn: int = field(default=0, init=False)
@@ -262,9 +265,9 @@ class Drawing:
             frames = self._meeting(rows)
         else:
             frames = self._all(rows)
-        done = 0
-        for frame in frames:
-            yield self.held.identified(frame, done, rows)
+        done, seated = 0, dict[str, Seated]()
+        for number, frame in enumerate(frames):
+            yield self.held.identified(frame, done, rows, self.name(number), seated)
             done += frame.height
 
     def _all(self, rows: int) -> Iterator[pl.DataFrame]:

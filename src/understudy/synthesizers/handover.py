@@ -82,6 +82,7 @@ class Release:
     left_out: tuple[Column, ...]
     learnt_elsewhere: bool = False
     shares_one_draw: bool = False
+    anew: tuple[str, ...] = ()
 
     @classmethod
     def of_rows(
@@ -119,7 +120,8 @@ class Release:
             seeded=epsilon is not None and made.seeded_,
         )
         shared = made.is_proper and train is None
-        return cls(made, marker, batches, made.held_.left_out, shares_one_draw=shared)
+        held = made.held_
+        return cls(made, marker, batches, held.left_out, shares_one_draw=shared, anew=held.anew)
 
     @classmethod
     def of_replacement(cls, made: Replacement) -> "Release":
@@ -135,7 +137,14 @@ class Release:
             constraints=real.schema.constraints,
         )
         left_out = tuple(c for c in made.held.left_out if c.name in real.frame.columns)
-        return cls(made.made, marker, lambda n: [made.table(n)], left_out, made.learnt_elsewhere)
+        return cls(
+            made.made,
+            marker,
+            lambda n: [made.table(n)],
+            left_out,
+            made.learnt_elsewhere,
+            anew=made.held.anew,
+        )
 
     def write(
         self, outputs: Sequence[Path], *, note: Path | None = None, save: Path | None = None
@@ -163,7 +172,8 @@ class Release:
                 names = tuple(path.name for path in outputs)
                 only = 1 if len(names) == 1 else None
                 marker = replace(marker, replicate=only, files=names, digests=tuple(digests))
-                more = {"learnt_elsewhere": self.learnt_elsewhere, "proper": proper}
+                more: dict[str, Any] = {"learnt_elsewhere": self.learnt_elsewhere}
+                more |= {"proper": proper, "anew": self.anew}
                 text = readme(marker, method.card, spending=self.made.spending_ or (), **more)
                 files.add(note).write_text(text, encoding="utf-8")
 
@@ -197,11 +207,12 @@ def readme(
     proper: bool = False,
     learnt_elsewhere: bool = False,
     spending: Sequence[Step] = (),
+    anew: Sequence[str] = (),
 ) -> str:
     """Write the README of a file or of several replicates; under epsilon, with its spending."""
     parts = [
         f"# Synthetic data: {_listed(marker.files)}",
-        _what(marker),
+        _what(marker) + _made_anew(anew),
         "## How it was made",
         f"By understudy {marker.version}, method `{marker.method}` ({card.title.lower()}). It "
         f"keeps {card.keeps}. It loses {card.loses}.",
@@ -247,6 +258,13 @@ def _what(marker: Marker) -> str:
     if marker.constraints:
         text += f" Constraints that every row meets: {'; '.join(marker.constraints)}."
     return text + (several if marker.replicates > 1 else "")
+
+
+def _made_anew(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    listed = ", ".join(f"`{name}`" for name in names)
+    return f" Identifiers and names are made anew, and stand for nobody: {listed}."
 
 
 def _spent(marker: Marker, epsilon: float, spending: Sequence[Step]) -> list[str]:

@@ -1,18 +1,13 @@
 """The constraints of a fit, between the method and the rows that leave the synthesizer.
 
 ``Combination``: columns that belong together are one category to a method, and come apart again.
-``Identifier``: fresh values in the column's own form, counted; none is a real one's copy. Whole
-numbers count from 1. Texts count too, in the form that the real ones have: where all of the most
-common length have one and the same character (``CUST-``), it stays; elsewhere a digit stands for a
-digit and a letter for a letter. A form that fewer than five rows share is not followed. ``Held``:
-all of them, the relations between columns (``related``), and the conditions to check.
+``Held``: all of them, the identifiers and names that are made anew, the relations between columns
+(``related``), and the conditions to check.
 """
 
 import dataclasses
 import json
-import math
-import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -25,28 +20,14 @@ from understudy.data.schema import Column, Relation, Schema, labels, read_values
 from understudy.data.tables import Table, free_name
 from understudy.errors import DataError, OptionError
 from understudy.synthesizers.columns.plan import ColumnRule
-from understudy.synthesizers.constraints import Constraint, read_constraints
+from understudy.synthesizers.constraints import NUMBERED, Constraint, read_constraints
 from understudy.synthesizers.model_file import Damaged, State, texts
+from understudy.synthesizers.pseudonyms import Identifier, Pseudonyms, Seated
 from understudy.synthesizers.related import Related
 
 Masks = dict[str, NDArray[np.bool_]]
 FRAME = "together_"
 KEY = "key"
-FEWEST_ALIKE = 5
-LONGEST = 1_000  # characters of a form
-MOST_ROWS = 100_000
-ALPHABETS = (
-    string.digits,
-    string.ascii_lowercase,
-    string.ascii_uppercase,
-    string.digits + "abcdef",
-    string.digits + "ABCDEF",
-    string.digits + string.ascii_lowercase,
-    string.digits + string.ascii_uppercase,
-    string.ascii_letters,
-    string.digits + string.ascii_letters,
-)
-PLAIN = (string.digits,)
 
 
 @dataclass(frozen=True)
@@ -198,100 +179,8 @@ def _narrowed_column(series: pl.Series, column: Column) -> Column:
 
 
 @dataclass(frozen=True)
-class Identifier:
-    """A column that counts.
-
-    Parameters
-    ----------
-    name : str
-    stored : {"integer", "float", "text"}
-    form : tuple of str
-        For a text, the characters that each place can have; one character alone stays as it is.
-
-    Examples
-    --------
-    >>> made = Identifier("id", "text", ("A", "-", "0123456789", "0123456789"))
-    >>> made.values(8, 11, 11).to_list()
-    ['A-09', 'A-10', 'A-11']
-    """
-
-    name: str
-    stored: str
-    form: tuple[str, ...] = ()
-
-    @classmethod
-    def fit(cls, series: pl.Series | None, column: Column) -> Self:
-        """Find the form of a column; where it is not read, plain numbers."""
-        if column.stored != "text":
-            return cls(column.name, column.stored)
-        return cls(column.name, "text", PLAIN if series is None else _form(labels(series)))
-
-    def values(self, start: int, stop: int, total: int) -> pl.Series:
-        """Give the values after the first ``start``, up to ``stop``, of ``total`` in all."""
-        numbers = np.arange(start + 1, stop + 1)
-        if self.stored != "text":
-            made = pl.Series(self.name, numbers, dtype=pl.Int64)
-            return made.cast(pl.Float64) if self.stored == "float" else made
-        return pl.Series(self.name, _written(numbers, self._wide(total)), dtype=pl.String)
-
-    def _wide(self, total: int) -> tuple[str, ...]:
-        """Lengthen the form until it has enough values."""
-        form = self.form
-        first = next(place for place, signs in enumerate(form) if len(signs) > 1)
-        while math.prod(map(len, form)) <= total:
-            form = (*form[:first], form[first], *form[first:])
-        return form
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {"name": self.name, "stored": self.stored, "form": list(self.form)}
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any], schema: Schema) -> Self:
-        """Take plain values; refuse a column that is none, and a form that cannot count."""
-        made = cls(plain["name"], plain["stored"], texts(plain["form"]))
-        if made.name not in schema.names or not isinstance(made.stored, str):
-            raise Damaged("an identifier is no column")
-        counts = any(len(signs) > 1 for signs in made.form) and all(made.form)
-        if made.stored == "text" and not (counts and len(made.form) <= LONGEST):
-            raise Damaged("an identifier has a form that does not count")
-        return made
-
-
-def _written(numbers: Any, form: tuple[str, ...]) -> pl.Series:
-    """Write numbers with the characters of a form, the last place counting fastest."""
-    columns, rest = [], numbers
-    for signs in reversed(form):
-        columns.append(pl.Series(list(signs)).gather(rest % len(signs)))
-        rest = rest // len(signs)
-    frame = pl.DataFrame([column.alias(str(i)) for i, column in enumerate(columns[::-1])])
-    return frame.select(pl.concat_str(pl.all())).to_series()
-
-
-def _form(texts: pl.Series) -> tuple[str, ...]:
-    """Give the characters of each place, among the texts of the most common length."""
-    known = texts.drop_nulls().head(MOST_ROWS)
-    lengths = known.str.len_chars()
-    counted = lengths.alias("length").value_counts()
-    commonest = counted.sort("count", "length", descending=[True, False]).head(1).rows()
-    length, many = commonest[0] if commonest else (0, 0)
-    if many < FEWEST_ALIKE or not 0 < length <= LONGEST:
-        return PLAIN
-    alike = known.filter(lengths == length).to_list()
-    form = tuple(_signs(set(place)) for place in zip(*alike, strict=True))
-    return form if any(len(signs) > 1 for signs in form) else PLAIN
-
-
-def _signs(seen: set[str]) -> str:
-    if len(seen) == 1 and not seen & set(string.digits):
-        return next(iter(seen))
-    fits = (alphabet for alphabet in ALPHABETS if seen <= set(alphabet))
-    return next(fits, ALPHABETS[5])
-
-
-@dataclass(frozen=True)
 class Held:
-    """Conditions to check, combinations to take apart, relations to hold, identifiers to count.
+    """Conditions to check, combinations to take apart, relations to hold, what is made anew.
 
     ``fitted`` is the schema of the rows that leave.
     """
@@ -300,6 +189,7 @@ class Held:
     conditions: tuple[Constraint, ...] = ()
     combinations: tuple[Combination, ...] = ()
     identifiers: tuple[Identifier, ...] = ()
+    pseudonyms: tuple[Pseudonyms, ...] = ()
     related: Related = field(default_factory=Related)
 
     @classmethod
@@ -313,13 +203,15 @@ class Held:
         reserved: Sequence[str] = (),
         k: int = 1,
         reads: bool = True,
+        whole_rows: bool = True,
     ) -> tuple[Self, Table]:
         """Take what the constraints need of a training table; gives also the table to learn from.
 
         Columns that belong together are one there, unless some of them are kept, and what follows
         from others by a relation is taken out, unless it is kept or reserved; nothing is looked up
-        that fewer than k rows hold.
-        With ``reads`` = False nothing is read off the rows, as a privacy budget demands.
+        that fewer than k rows hold. With ``reads`` = False nothing is read off the rows, as a
+        privacy budget demands. Where whole rows are made, all identifiers and names are made anew,
+        otherwise identifiers that have to be unique.
         """
         table = with_identifiers(table, texts)
         constraints = read_constraints(texts, table.schema)
@@ -339,16 +231,15 @@ class Held:
             for one in together
             if not set(one.names) <= set(keep)
         )
-        unique = [one.names[0] for one in constraints if one.kind == "unique"]
-        seen = {name: table.frame[name] for name in unique if reads and name in table.frame.columns}
-        identifiers = tuple(Identifier.fit(seen.get(n), table.schema[n]) for n in unique)
+        unique = {one.names[0] for one in constraints if one.kind == "unique"}
+        identifiers, pseudonyms = _made_anew(table, unique, reads=reads, all_of_them=whole_rows)
         reserved = [*reserved, *(n for c in constraints if c.condition is None for n in c.names)]
         reserved += [name for text in table.schema.rules for name in ColumnRule.parse(text).names]
         related, inner = Related.fit(
             table, relations, keep=keep, reserved=reserved, k=k, reads=reads
         )
         schema = dataclasses.replace(table.schema, relations=related.relations)
-        made = cls(schema, conditions, combinations, identifiers, related)
+        made = cls(schema, conditions, combinations, identifiers, pseudonyms, related)
         inner = dataclasses.replace(inner, schema=dataclasses.replace(inner.schema, constraints=()))
         for combination in combinations:
             inner = combination.merge(inner)
@@ -381,8 +272,13 @@ class Held:
     @property
     def left_out(self) -> tuple[Column, ...]:
         """The columns that no row has."""
-        made = {one.name for one in self.identifiers}
-        return tuple(column for column in self.fitted.left_out if column.name not in made)
+        return tuple(column for column in self.fitted.left_out if column.name not in self.anew)
+
+    @property
+    def anew(self) -> tuple[str, ...]:
+        """The columns that are made anew, in no relation to the real ones."""
+        made = {*(one.name for one in self.identifiers), *(one.name for one in self.pseudonyms)}
+        return tuple(name for name in self.fitted.names if name in made)
 
     @property
     def rejects(self) -> bool:
@@ -412,12 +308,27 @@ class Held:
             made &= ~broken
         return made
 
-    def identified(self, frame: pl.DataFrame, start: int, total: int) -> pl.DataFrame:
-        """Put fresh identifiers in their places."""
-        if not self.identifiers:
+    def identified(
+        self,
+        frame: pl.DataFrame,
+        start: int,
+        total: int,
+        rng: np.random.Generator,
+        seated: dict[str, Seated],
+    ) -> pl.DataFrame:
+        """Put fresh identifiers and pseudonyms in their places.
+
+        ``start`` rows of ``total`` were made before; ``seated`` knows their pseudonyms, and grows.
+        """
+        if not (self.identifiers or self.pseudonyms):
             return frame
         stop = start + frame.height
         made = frame.with_columns(one.values(start, stop, total) for one in self.identifiers)
+        names = [
+            one.values(frame, total, rng, seated.setdefault(one.name, Seated()))
+            for one in self.pseudonyms
+        ]
+        made = made.with_columns(names)
         return made.select(name for name in self.fitted.names if name in made.columns)
 
     def to_dict(self) -> dict[str, Any]:
@@ -425,6 +336,7 @@ class Held:
         return {
             "together": [{"names": one.names, "merged": one.merged} for one in self.combinations],
             "unique": [one.to_dict() for one in self.identifiers],
+            "names": [one.to_dict() for one in self.pseudonyms],
             "relations": self.related.to_dict(),
         }
 
@@ -452,7 +364,8 @@ class Held:
         columns = tuple(schema[name] for name in split if name not in inner)
         shown = dataclasses.replace(inner, columns=(*inner.columns, *columns))
         related = Related.restore(plain.get("relations", []), state, schema, shown)
-        return cls(schema, conditions, combinations, identifiers, related)
+        pseudonyms = tuple(Pseudonyms.from_dict(one, schema) for one in plain.get("names", ()))
+        return cls(schema, conditions, combinations, identifiers, pseudonyms, related)
 
 
 def with_identifiers(table: Table, texts: Sequence[str]) -> Table:
@@ -463,6 +376,27 @@ def with_identifiers(table: Table, texts: Sequence[str]) -> Table:
             none: dict[str, Any] = {"levels": (), "bounds": None, "decimals": None}
             schema = schema.replace(one.names[0], kind="identifier", why=one.text, **none)
     return dataclasses.replace(table, schema=schema)
+
+
+def _made_anew(
+    table: Table, unique: Collection[str], *, reads: bool, all_of_them: bool
+) -> tuple[tuple[Identifier, ...], tuple[Pseudonyms, ...]]:
+    """Learn the form of identifiers and how often names repeat, if that may be read."""
+    identifiers, pseudonyms = [], []
+    for column in table.schema:
+        present = all_of_them and column.name in table.frame.columns
+        if column.name in unique or (present and _is_counted(column)):
+            known = reads and column.name in table.frame.columns
+            series = table.frame[column.name] if known else None
+            identifiers.append(Identifier.fit(series, column))
+        elif present and column.kind == "name":
+            fitted = Pseudonyms.fit(table, column.name) if reads else Pseudonyms(column.name)
+            pseudonyms.append(fitted)
+    return tuple(identifiers), tuple(pseudonyms)
+
+
+def _is_counted(column: Column) -> bool:
+    return column.kind == "identifier" and column.stored in NUMBERED
 
 
 def _refuse_impossible(conditions: Sequence[Constraint], table: Table) -> None:

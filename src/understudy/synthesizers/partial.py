@@ -69,8 +69,8 @@ def replace(
     Parameters
     ----------
     real : path or frame
-        The records. All columns but those named are kept as they are; identifiers and free text
-        are dropped.
+        The records. All columns but those named are kept as they are; identifiers, names and free
+        text are dropped.
     columns : names
         What is drawn, in this order.
     where : condition, optional
@@ -111,7 +111,7 @@ def replace(
         relations=relations,
         options=options,
     )
-    warn_left_out(made.real, real, schema)
+    warn_left_out(made.real, real, schema, columns=made.held.left_out)
     tables = [made.real.give_back(made.table(number)) for number in range(replicates or 1)]
     return tables[0] if replicates is None else tables
 
@@ -186,7 +186,7 @@ class Replacement:
         if train_on is not None:
             source = Table.of(train_on, table.schema, name="table to learn from").with_rows()
         columns_in_order = tuple(table.schema[n] for n in (*kept, *names))
-        held = Held.fit(table, table.schema.constraints, keep=kept)[0]
+        held = Held.fit(table, table.schema.constraints, keep=kept, whole_rows=False)[0]
         ordered = dataclasses.replace(
             table.schema,
             columns=columns_in_order,
@@ -223,7 +223,8 @@ class Replacement:
         frame = self.real.modelled
         places = np.flatnonzero(self.chosen)
         put = [_put(frame[name], places, drawn[name]) for name in self.columns]
-        return self.held.identified(frame.with_columns(put), 0, frame.height)
+        made = frame.with_columns(put)
+        return self.held.identified(made, 0, frame.height, self.made.names(replicate), {})
 
     def _refuse_what_stays(self) -> None:
         """Refuse constraints that values break which nobody draws anew."""

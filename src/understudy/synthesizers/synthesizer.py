@@ -152,7 +152,7 @@ class Synthesizer:
         rng = self._stream("fit", *([str(replicate)] if replicate else []))
         with reporting(self.progress) as progress:
             self.method.fit(inner, rng, progress)
-        warn_left_out(table, train, schema, depth=3)
+        warn_left_out(table, train, schema, depth=3, columns=held.left_out)
         self.schema_, self.spending_ = self._emitted(inner), None
         self.give_back_, self.rows_ = table.give_back, table.height
         return self
@@ -258,6 +258,7 @@ class Synthesizer:
             self.held_,
             silent,
             lambda batch: streams("margins", batch),
+            lambda batch: streams("names", batch),
             condition,
         )
         return self._guarded(drawing, rows, shares)
@@ -286,6 +287,10 @@ class Synthesizer:
         with guard, reporting(self.progress) as drawing.progress:
             yield from drawing.rows(rows, margins)
         self.notes_ += drawing.notes()
+
+    def names(self, replicate: int = 0) -> np.random.Generator:
+        """Give the random stream of the pseudonyms of a replicate."""
+        return self._streams(None, replicate)("names")
 
     def complete(self, kept: Table, replicate: int = 0) -> pl.DataFrame:
         """Draw the columns that the method does not keep for the rows of a table."""
@@ -355,7 +360,8 @@ class Synthesizer:
             "schema": dumps(self.fitted),
         }
         if self.fitted.constraints or self.held_.related:
-            head |= {"inner": dumps(self.inner_), "held": self.held_.to_dict()}
+            head["inner"] = dumps(self.inner_)
+        head["held"] = self.held_.to_dict()
         if self.spending_ is not None:
             head["spending"] = [step.to_dict() for step in self.spending_]
             head["seeded"] = self.seeded_

@@ -55,7 +55,7 @@ KINDS: dict[str, tuple[Any, str]] = {
     "few rows of few numbers": ([1, 2, 3, 4, 5], "number"),
     "eleven numbers": (list(range(11)) * 20, "number"),
     "leading zeros": (["007", "012", "100"] * 20, "category"),
-    "one leading zero": (["07", *texts(SPREAD)], "category"),
+    "one leading zero": (["07", *texts(SPREAD)], "name"),
     "only infinities": ([INF, -INF], "category"),
     "called categorical": (pl.Series(texts(range(50)), dtype=pl.Categorical), "category"),
     "enumeration": (pl.Series(["a", "b"], dtype=pl.Enum(["b", "a", "c"])), "category"),
@@ -72,7 +72,9 @@ KINDS: dict[str, tuple[Any, str]] = {
     "sparse numbers": (DRAW.sample(range(10**9), 900), "number"),
     "keys in text": ([f"u{i}@example.org" for i in range(50)], "identifier"),
     "free text": ([" ".join(DRAW.choices(["a", "cat", "dog"], k=9)) for _ in range(60)], "text"),
-    "texts that hardly repeat": ([f"w{i}" for i in range(100)] + ["w1"] * 20, "text"),
+    "texts that hardly repeat": ([f"w{i}" for i in range(100)] + ["w1"] * 20, "name"),
+    "names of few rows each": ([f"w{i}" for i in range(30)] * 4, "name"),
+    "names of five rows": ([f"w{i}" for i in range(30)] * 5, "category"),
     "lists": ([[1], [2]], "text"),
     "structures": ([{"a": 1}, {"a": 2}], "text"),
     "binary": ([b"a", b"b"], "text"),
@@ -312,21 +314,34 @@ def test_unique_huge_numbers_in_text_are_no_small_domain() -> None:
     "writing",
     ["1.{:03},50", "${},234.00", "€ {}", "{} €", "{}%", "{},5 %", "1'{:03}.5", "-{},75"],
 )
-def test_numbers_in_another_writing_are_told(writing: str) -> None:
+def test_numbers_in_another_writing_are_numbers(writing: str) -> None:
     values = [writing.format(i) for i in range(100, 140)] * 2
     found = column([*values, "n.a.", "7"])
-    assert found.kind in ("category", "text", "identifier")
-    assert f"numbers in another writing, such as '{values[0]}', and taken as text" in found.why
+    assert (found.kind, found.stored, found.levels) == ("number", "text", ("n.a.",))
+    assert found.writing is not None
+    assert f"Written as {found.format}." in found.why
+    read = read_values(pl.Series(values), found)
+    assert read.labels.is_null().all()
+    assert found.writing.write(pl.Series(read.numbers)).to_list() == values
+
+
+def test_numbers_in_several_writings_are_told() -> None:
+    values = [f"${i},50" for i in range(100, 140)] + [f"{i}.5 €" for i in range(100, 140)]
+    found = column(values * 2)
+    assert found.kind not in ("number", "date")
+    assert "numbers in several writings, such as '$100,50', and are taken as text" in found.why
 
 
 @pytest.mark.parametrize("text", ["10.0.0.{}", "v{}", "A-{}", "{}:30", "{}-{}"])
 def test_other_text_is_not_taken_for_numbers(text: str) -> None:
-    assert "another writing" not in column([text.format(i, i) for i in range(90)]).why
+    found = column([text.format(i, i) for i in range(90)])
+    assert found.kind != "number"
+    assert "several writings" not in found.why
 
 
 @pytest.mark.parametrize("text", ["0000-01-{:02}", "-0005-01-{:02}", "+12345-01-{:02}"])
 def test_years_that_no_calendar_has_make_no_dates(text: str) -> None:
-    assert column([text.format(day) for day in range(1, 29)] * 2).kind == "category"
+    assert column([text.format(day) for day in range(1, 29)] * 2).kind == "name"
 
 
 def test_the_last_moment_of_the_year_9999() -> None:

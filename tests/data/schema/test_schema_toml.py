@@ -41,7 +41,7 @@ COLUMNS = st.builds(
     decimals=st.none() | st.integers(0, 15),
     bounds=st.none() | st.tuples(NUMBERS, NUMBERS).map(lambda pair: (min(pair), max(pair))),
     levels=st.lists(TEXT, unique=True, max_size=5).map(tuple),
-    format=st.none() | st.just("%Y-%m-%d"),
+    format=st.none(),
     time_zone=st.none() | st.just("Europe/Berlin"),
     unit=st.none() | st.just("day"),
     missing=st.booleans(),
@@ -49,11 +49,12 @@ COLUMNS = st.builds(
     why=TEXT,
     method=st.none() | st.sampled_from(["cart", "linear", "keep"]),
 )
+WRITTEN = st.builds(Column, name=TEXT, kind=st.just("number"), format=st.just("$1,234.00"))
 
 
 @st.composite
 def schemas(draw: st.DrawFn) -> Schema:
-    columns = draw(st.lists(COLUMNS, min_size=1, max_size=4, unique_by=lambda c: c.name))
+    columns = draw(st.lists(COLUMNS | WRITTEN, min_size=1, max_size=4, unique_by=lambda c: c.name))
     some = st.lists(st.sampled_from([c.name for c in columns]), unique=True).map(tuple)
     columns = [dataclasses.replace(c, predictors=draw(st.none() | some)) for c in columns]
     rules = draw(st.lists(TEXT, max_size=3).map(tuple))

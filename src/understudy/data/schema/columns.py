@@ -7,16 +7,17 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from understudy.data.schema.relations import Relation
+from understudy.data.schema.writing import NumberFormat
 from understudy.errors import ColumnNotFoundError, OptionError, SchemaError, near
 
-Kind = Literal["number", "category", "date", "identifier", "text", "constant"]
+Kind = Literal["number", "category", "date", "identifier", "name", "text", "constant"]
 Stored = Literal[
     "integer", "float", "text", "boolean", "date", "datetime", "time", "duration", "other"
 ]
 Unit = Literal["day", "minute", "second", "microsecond"]
 
 FACTS = ("kind", "decimals", "bounds", "levels")
-LEFT_OUT: tuple[Kind, ...] = ("identifier", "text")
+LEFT_OUT: tuple[Kind, ...] = ("identifier", "name", "text")
 YEARS = (-62_135_596_800e6, 253_402_300_799_999_968.0)  # first and last float of 0001 to 9999
 MICROSECONDS: dict[Unit, float] = {"day": 86_400e6, "minute": 60e6, "second": 1e6, "microsecond": 1}
 
@@ -28,7 +29,9 @@ class Column:
     Parameters
     ----------
     name : str
-    kind : {"number", "category", "date", "identifier", "text", "constant"}
+    kind : {"number", "category", "date", "identifier", "name", "text", "constant"}
+        Identifiers, names and free text are not modelled. Synthesis makes identifiers and names
+        anew, in the place of the real ones, and leaves free text out; assessment leaves out all.
     stored : str
         How the values are kept in the table: ``integer``, ``float``, ``text``, ``boolean`` …
     decimals : int, optional
@@ -39,11 +42,16 @@ class Column:
         The values of a category; in a number or a date, the words that stand among the
         values, such as ``N`` for not applicable, and infinities.
     format : str, optional
-        How a date is written where it is stored as text.
+        How values are written where they are stored as text: of a date ``%d.%m.%Y`` (several
+        formats with `` | `` between them, the first for what is made), of a number the picture
+        of 1234, such as ``$1,234.00``.
     time_zone : str, optional
         The zone of a datetime.
     unit : str, optional
         The step between dates, times of the day or durations, which are numbers of microseconds.
+    rest : str, optional
+        The level in the place of all that are too rare to be shown, for methods that show no rare
+        ones; without it, such rows get another level.
     missing : bool
         Whether values are missing.
     inferred : frozenset of str
@@ -65,6 +73,7 @@ class Column:
     format: str | None = None
     time_zone: str | None = None
     unit: Unit | None = None
+    rest: str | None = None
     missing: bool = False
     inferred: frozenset[str] = frozenset()
     why: str = ""
@@ -106,6 +115,12 @@ class Column:
         if len(set(self.levels)) != len(self.levels):
             twice = next(level for level in self.levels if self.levels.count(level) > 1)
             raise SchemaError(f"{place} names the level '{twice}' twice", hint="name it once")
+        if self.kind == "number" and self.format is not None:
+            try:
+                NumberFormat.parse(self.format)
+            except ValueError as error:
+                found, _, hint = str(error).partition("; ")
+                raise SchemaError(f"{place}: {found}", hint=hint) from error
         unknown = self.inferred - set(FACTS)
         if unknown:
             raise SchemaError(
@@ -125,7 +140,7 @@ class Column:
 
     @property
     def is_modelled(self) -> bool:
-        """Whether synthesis and assessment take the column in."""
+        """Whether the column is learnt from and assessed."""
         return self.kind not in LEFT_OUT
 
     @property
@@ -136,6 +151,13 @@ class Column:
         if self.kind == "number" and self.decimals is not None:
             return float(10.0**-self.decimals)
         return None
+
+    @property
+    def writing(self) -> NumberFormat | None:
+        """How its numbers are written, where that is not the plain way."""
+        if self.kind != "number" or self.format is None:
+            return None
+        return NumberFormat.parse(self.format)
 
     def source(self, fact: str) -> Literal["data", "declared"]:
         """Say who knows a fact: the data, or a person who declared it."""
@@ -211,7 +233,7 @@ class Schema:
 
     @property
     def modelled(self) -> tuple[str, ...]:
-        """The names of the columns that synthesis and assessment take in."""
+        """The names of the columns that are learnt from and assessed."""
         return tuple(column.name for column in self.columns if column.is_modelled)
 
     def check_modelled(self, role: str, names: Iterable[str]) -> None:
@@ -224,7 +246,7 @@ class Schema:
 
     @property
     def left_out(self) -> tuple[Column, ...]:
-        """The columns that synthesis and assessment leave out."""
+        """The columns that are neither learnt from nor assessed."""
         return tuple(column for column in self.columns if not column.is_modelled)
 
     def replace(self, name: str, **facts: object) -> "Schema":

@@ -5,13 +5,17 @@ The rules, in order; the first that fits decides.
 1. No value at all, or one value and nothing missing: *constant*.
 2. Lists, structures, binary: *text*, left out.
 3. Booleans, and what the table itself calls categorical: *category*.
-4. Dates and times: *date*. Text is a date where most values parse in one format.
-5. Whole numbers that never repeat, and are named like a key or too dense to be that by
-   chance: *identifier*.
+4. Dates and times: *date*. Text is a date where most values parse in one format, or in several
+   that cannot be taken for each other.
+5. Whole numbers that never repeat, and are named like a key, too dense to be that by chance
+   (but for years and such, by name), or long and all of one length: *identifier*.
 6. At most ten different numbers, each held by several rows: *category* (codes).
-7. Numbers; text is a number where most values parse and few different words stand among them.
+7. Numbers; text is a number where most values parse and few different words stand among them,
+   in whichever way it is written (``$1,234.00``, ``12,5 %``); the ``format`` says in which.
    Text with leading zeros (``007``) is a code, never a number.
-8. Text that hardly repeats: *identifier*, or free *text* where it is long.
+8. Text that hardly repeats: *identifier* where it never does, free *text* where it is long, and
+   otherwise a *name*. So is text of more than 20 values where most rows hold one that fewer than
+   five rows have, and that could not be shown.
 9. All other text: *category*.
 """
 
@@ -28,6 +32,7 @@ from understudy.data.schema.columns import FACTS, MICROSECONDS, Column, Schema, 
 from understudy.data.schema.values import (
     DATE_FORMATS,
     DATETIME_FORMATS,
+    EITHER,
     LARGEST_EXACT,
     LEADING_ZERO,
     LIKE_A_DATE,
@@ -38,6 +43,7 @@ from understudy.data.schema.values import (
     numbers,
     same_number,
 )
+from understudy.data.schema.writing import NumberFormat, guess_format
 
 SMALL_DOMAIN = 10
 ROWS_PER_CODE = 5
@@ -45,6 +51,14 @@ MAJORITY = 0.5
 FEW_WORDS = 20
 ENOUGH_ROWS = 20
 CHANCE = 1e-6
+LONG_NUMBER = 9
+FEW_NAMES = 20
+HUGE = "whole numbers beyond 2^53, kept to the last digit as text; "
+REST = "other"
+MANY_RARE = 0.05
+MOMENT_NAME = re.compile(
+    r"(?i)(^|[^a-z])(year|yr|jahr|date|datum|day|tag|week|woche|month|monat|quarter|time|age)s?([^a-z]|$)"
+)
 OTHER_WRITING = (  # 1.234,50 and $1,234.00 and 12,5 %
     r"^[+-]?\s*[$€£¥]?\s*[+-]?(?:\d{1,3}(?:[.,'\s]\d{3})+|\d+)(?:[.,]\d+)?\s*[$€£¥%]?$"
 )
@@ -167,7 +181,13 @@ def _category(series: pl.Series, because: str = "") -> dict[str, Any]:
     levels = _levels(series)
     plural = "value" if len(levels) == 1 else "values"
     why = f"{because}{len(levels):,} different {plural}."
-    return {"kind": "category", "levels": levels, "why": why}
+    facts: dict[str, Any] = {"kind": "category", "levels": levels, "why": why}
+    if series.dtype == pl.String:
+        counts = series.drop_nulls().value_counts()["count"]
+        rare = counts.filter(counts < ROWS_PER_CODE)
+        if len(rare) > 1 and int(rare.sum()) >= max(ROWS_PER_CODE, MANY_RARE * len(series)):
+            facts["rest"] = next((level for level in levels if level.lower() == REST), REST)
+    return facts
 
 
 def _date(series: pl.Series, form: str | None, rows: int) -> dict[str, Any]:
@@ -180,6 +200,8 @@ def _date(series: pl.Series, form: str | None, rows: int) -> dict[str, Any]:
         else pl.Series([], dtype=pl.String)
     )
     why = f"dates by the {unit}" + (f", written {form}" if form else "") + "."
+    if form and EITHER in form:
+        why = f"dates by the {unit}, written in several ways: {form}; made in the first."
     return {
         "kind": "date",
         "bounds": (float(values.min()), float(values.max())),  # type: ignore[arg-type]
@@ -211,6 +233,11 @@ def _text(series: pl.Series, rows: int) -> dict[str, Any]:
     if values.str.contains(LEADING_ZERO).any():
         return _words(series, rows, "leading zeros: a code, not a number; ")
     parsed = numbers(values)
+    writing = guess_format(values) if parsed.null_count() else None
+    if writing is not None:
+        facts = _written(series, rows, writing)
+        if facts is not None:
+            return facts
     if parsed.count() > MAJORITY * rows:
         words = values.filter(parsed.is_null())
         if words.n_unique() <= FEW_WORDS:
@@ -219,19 +246,65 @@ def _text(series: pl.Series, rows: int) -> dict[str, Any]:
     return {**facts, "why": facts["why"] + _about_writing(values, parsed)}
 
 
+def _written(series: pl.Series, rows: int, writing: NumberFormat) -> dict[str, Any] | None:
+    """Describe numbers in a writing of their own; none where too few values are such numbers."""
+    parsed = writing.read(series)
+    words = series.filter(parsed.is_null() & series.is_not_null())
+    if parsed.count() <= MAJORITY * rows or words.n_unique() > FEW_WORDS:
+        return None
+    facts = _numeric(parsed, rows, tuple(words.to_list()))
+    if facts["kind"] == "category":
+        return _words(series, rows, f"a small domain of numbers, written as {writing}; ")
+    if facts["kind"] == "number":
+        facts |= {"format": str(writing), "why": f"{facts['why']} Written as {writing}."}
+    return {**facts, "stored": "text"}
+
+
 def _about_writing(values: pl.Series, parsed: pl.Series) -> str:
     """Say where most values are numbers that a person would read, and a program does not."""
     written = values.filter(values.str.contains(OTHER_WRITING) & parsed.is_null())
     if not len(written) or len(written) + parsed.count() <= MAJORITY * len(values):
         return ""
     return (
-        f" Most values are numbers in another writing, such as '{written[0]}', and taken as text: "
-        "write 1234.5 to have them read as numbers."
+        f" Most values look like numbers in several writings, such as '{written[0]}', and are "
+        "taken as text: write all of them in one way to have them read as numbers."
     )
 
 
 def date_format(values: pl.Series) -> str | None:
-    """Find the format in which most of the texts are dates, if there is one."""
+    """Find the format in which most of the texts are dates, or several formats, if there are any.
+
+    Formats for the same signs, ``%d/%m/%Y`` and ``%m/%d/%Y``, are never taken together: nobody
+    could tell which one a date is in.
+    """
+    best = _one_format(values)
+    if best is not None and best not in DATE_FORMATS:
+        return best
+    head = values.head(1000)
+    if head.str.contains(LIKE_A_DATE).sum() <= MAJORITY * len(head):
+        return best
+    found, left = [] if best is None else [best], values
+    if best is not None:
+        left = values.filter(instants(values, best).is_null())
+    while len(left):
+        signs = {_signs_between(form) for form in found}
+        others = [form for form in DATE_FORMATS if _signs_between(form) not in signs]
+        counts = {form: instants(left, form).count() for form in others}
+        form = max(counts, key=counts.__getitem__, default=None)
+        if form is None or not counts[form]:
+            break
+        found, left = [*found, form], left.filter(instants(left, form).is_null())
+    most = len(values) - len(left) > MAJORITY * len(values)
+    return EITHER.join(found) if most and left.n_unique() <= FEW_WORDS else best
+
+
+def _signs_between(form: str) -> str:
+    """Give what tells a format from others: its signs, and whether the year comes first."""
+    return form.replace("%d", "%m").replace("%m", "")
+
+
+def _one_format(values: pl.Series) -> str | None:
+    """Find the one format in which most of the texts are dates."""
     best, share = None, MAJORITY
     head = values.head(1000)
     if head.str.contains(LIKE_A_DATE).sum() <= MAJORITY * len(head):
@@ -261,13 +334,15 @@ def _numeric(series: pl.Series, rows: int, words: tuple[str, ...]) -> dict[str, 
     if few and not series.dtype.is_temporal():
         return _codes(series)
     if huge and series.dtype == pl.String:
-        return _words(series, rows, "whole numbers beyond 2^53, kept to the last digit as text; ")
+        return _words(series, rows, HUGE)
     if not words and whole and rows >= ENOUGH_ROWS and series.drop_nulls().n_unique() == rows:
         why = ""
         if KEY_NAME.search(series.name):
             why = "whole numbers that never repeat, named as a key."
-        elif -rows * rows / (2 * (high - low + 1)) < math.log(CHANCE):
+        elif _dense(rows, high - low) and not MOMENT_NAME.search(series.name):
             why = "whole numbers that never repeat, too dense to be that by chance."
+        elif _are_numbered(low, high):
+            why = "long whole numbers of one length that never repeat: numbers of accounts or such."
         if why:
             return {"kind": "identifier", "why": why, **_stored_text(series)}
     if series.dtype.is_temporal():
@@ -286,6 +361,20 @@ def _numeric(series: pl.Series, rows: int, words: tuple[str, ...]) -> dict[str, 
         "why": f"{how}{places}{beyond}." + _about_words(kept, rows),
         **_stored_text(series),
     }
+
+
+def _dense(rows: int, span: float) -> bool:
+    """Tell whether so many whole numbers would not all differ by chance."""
+    return -rows * rows / (2 * (span + 1)) < math.log(CHANCE)
+
+
+def _are_numbered(low: float, high: float) -> bool:
+    """Tell numbers that are given out (accounts, telephones) from quantities and moments.
+
+    They have one length, at least nine digits, and lie all over the numbers of that length.
+    """
+    length = len(f"{high:.0f}")
+    return length >= LONG_NUMBER and low >= 10 ** (length - 1) and high - low > 10**length / 2
 
 
 def _times(series: pl.Series, finite: pl.Series) -> dict[str, Any]:
@@ -335,6 +424,12 @@ def _words(series: pl.Series, rows: int, because: str = "") -> dict[str, Any]:
     if distinct == rows and rows >= ENOUGH_ROWS:
         return {"kind": "identifier", "why": f"{because}texts that never repeat."}
     if hardly_repeats and distinct > 50:
-        why = f"{because}{distinct:,} different texts in {rows:,} rows hardly repeat."
-        return {"kind": "text", "why": why}
+        why = f"{because}{distinct:,} different texts in {rows:,} rows hardly repeat: names."
+        return {"kind": "name", "why": why}
+    if distinct > FEW_NAMES and because != HUGE:
+        counts = values.value_counts()["count"]
+        rare = int(counts.filter(counts < ROWS_PER_CODE).sum())
+        if rare > MAJORITY * rows:
+            why = f"{because}{rare:,} of {rows:,} rows hold a text of fewer than five rows: names."
+            return {"kind": "name", "why": why}
     return _category(series, because)

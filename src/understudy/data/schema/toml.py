@@ -10,13 +10,16 @@ import polars as pl
 
 from understudy.data.schema.columns import FACTS, Column, Schema
 from understudy.data.schema.relations import Relation
+from understudy.data.schema.values import EITHER
 from understudy.documents import loads_toml, read_text
 from understudy.errors import DataError, OptionError, SchemaError, near
 
 VERSION = 1
 HEADER = """\
 Schema of a table, read by `understudy ... --schema FILE`.
-kind: number, category, date, identifier, text or constant; identifiers and text are left out.
+kind: number, category, date, identifier, name, text or constant; identifiers, names and text are
+not learnt: identifiers are counted anew, names become pseudonyms, text is left out.
+format: of a date such as "%d.%m.%Y", of a number the picture of 1234, such as "$1,234.00".
 levels: the values of a category; in a number or a date, the words that stand among the values.
 inferred: the facts that were read off the data. Once you have checked or changed a fact, delete
 its name from this list: it is then declared by you, and free under differential privacy.
@@ -40,6 +43,7 @@ TYPES: dict[str, type] = {
     "format": str,
     "time_zone": str,
     "unit": str,
+    "rest": str,
     "missing": bool,
     "inferred": list,
     "method": str,
@@ -90,7 +94,7 @@ def _written(value: Any) -> str:
 
 def _to_plain(column: Column) -> dict[str, Any]:
     plain: dict[str, Any] = {"name": column.name, "kind": column.kind}
-    for key in ("why", "stored", "decimals", "format", "time_zone", "unit", "method"):
+    for key in ("why", "stored", "decimals", "format", "time_zone", "unit", "rest", "method"):
         value = getattr(column, key)
         if value not in (None, ""):
             plain[key] = value
@@ -250,8 +254,10 @@ def _check_moments(facts: Mapping[str, Any]) -> None:
     if not (facts.get("format") or facts.get("time_zone")):
         return
     sample = pl.Series([datetime(2000, 1, 31, 13, 30)])
+    form = "%Y" if facts.get("kind") == "number" else facts.get("format") or "%Y"
     try:
-        sample.dt.to_string(facts.get("format") or "%Y")
+        for one in form.split(EITHER):
+            sample.dt.to_string(one)
         sample.dt.replace_time_zone(facts.get("time_zone") or "UTC")
     except pl.exceptions.PolarsError as error:
         raise ValueError(str(error).splitlines()[0]) from error

@@ -17,7 +17,7 @@ from understudy.data.schema.columns import YEARS, Column
 LARGEST_EXACT = 2**53
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # of the years 1 and 9999, since 1970
 LEADING_ZERO = r"^\s*[+-]?0\d"
-LIKE_A_DATE = r"\d{4}[-/]\s*\d|[\w.][-/.\s]+[+-]?\d{4}"  # as every format below is
+LIKE_A_DATE = r"\d{4}[-/]\s*\d|[\w.][-/.,\s]+[+-]?\d{4}"  # as every format below is
 DATE_FORMATS = (
     "%Y-%m-%d",
     "%Y/%m/%d",
@@ -27,6 +27,10 @@ DATE_FORMATS = (
     "%d-%m-%Y",
     "%m-%d-%Y",
     "%d %b %Y",
+    "%d %B %Y",
+    "%b %d %Y",
+    "%b %d, %Y",
+    "%B %d, %Y",
 )
 DATETIME_FORMATS = (
     "%Y-%m-%dT%H:%M:%S%.f",
@@ -40,6 +44,7 @@ DATETIME_FORMATS = (
     "%m/%d/%Y %H:%M:%S%.f",
     "%m/%d/%Y %H:%M",
 )
+EITHER = " | "  # between the formats of a column that has several
 ZONED_FORMATS = ("%Y-%m-%dT%H:%M:%S%.f%:z", "%Y-%m-%d %H:%M:%S%.f%:z")
 
 
@@ -64,7 +69,11 @@ def read_values(series: pl.Series, column: Column) -> Values:
     """Read a series as the kind of its column; whatever does not parse becomes a label."""
     if not column.is_numeric:
         return Values(None, labels(series))
-    parsed = instants(series, column.format) if column.kind == "date" else numbers(series)
+    writing = column.writing if series.dtype == pl.String else None
+    if column.kind == "date":
+        parsed = instants(series, column.format)
+    else:
+        parsed = numbers(series) if writing is None else writing.read(series)
     finite = parsed.is_finite().fill_null(False)
     words = infinities(parsed)
     if series.dtype == pl.String:
@@ -117,6 +126,9 @@ def instants(series: pl.Series, form: str | None) -> pl.Series:
     >>> instants(pl.Series(["1970-01-02", "x"]), "%Y-%m-%d").to_list()
     [86400000000.0, None]
     """
+    if series.dtype == pl.String and form is not None and EITHER in form:
+        parsed = [instants(series, one) for one in form.split(EITHER)]
+        return pl.select(pl.coalesce(parsed)).to_series().alias(series.name)
     if series.dtype == pl.String:
         series = parse_dates(series, form or DATE_FORMATS[0])
     if series.dtype == pl.Date:

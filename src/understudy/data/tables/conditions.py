@@ -21,7 +21,13 @@ from numpy.typing import NDArray
 from understudy.data import grammar
 from understudy.data.grammar import NUMBER, ORDER, Node, Not, PairTest, Test
 from understudy.data.schema import Column, Schema, Values, same_level
-from understudy.data.schema.values import DATE_FORMATS, DATETIME_FORMATS, ZONED_FORMATS, parse_dates
+from understudy.data.schema.values import (
+    DATE_FORMATS,
+    DATETIME_FORMATS,
+    EITHER,
+    ZONED_FORMATS,
+    parse_dates,
+)
 from understudy.data.tables.table import Table
 from understudy.errors import DataError, OptionError, near
 
@@ -222,7 +228,8 @@ def as_number(column: Column, text: str) -> float | None:
 
 
 def _instant(column: Column, text: str) -> float | None:
-    for form in (column.format, DATE_FORMATS[0], *DATETIME_FORMATS[:4], *ZONED_FORMATS):
+    own = (column.format or "").split(EITHER)
+    for form in (*own, DATE_FORMATS[0], *DATETIME_FORMATS[:4], *ZONED_FORMATS):
         parsed = parse_dates(pl.Series([text], dtype=pl.String), form) if form else None
         if parsed is None or parsed.null_count():
             continue

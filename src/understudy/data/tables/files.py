@@ -38,6 +38,7 @@ HEADER = re.compile(rb'(?:[^"\r\n]++|"[^"]*+")*+')
 QUOTED = re.compile(r'".*"', re.DOTALL)
 FIRST_LINE = re.compile(rb'(?:[^"\r\n]++|"[^"\r\n]*+")*+')
 WITH_COMMA = r"^\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*$"
+GROUPED_COMMA = r"^\s*[+-]?\d{1,3}(?:[.'’\s]\d{3})+,\d+\s*$"
 PLAIN_NUMBER = r"^\s*[+-]?\d+(?:[eE][+-]?\d+)?\s*$"
 FORMATS = {
     ".csv": "csv",
@@ -140,11 +141,15 @@ def _decimal_commas(frame: pl.DataFrame) -> pl.DataFrame:
     """Files that separate by semicolons may write numbers with a comma.
 
     A column is of such numbers where most of its values are; a word among them stays as it is.
+    One with a further writing, such as ``1.234,50``, is left to the schema.
     """
     commas = pl.all().str.contains(WITH_COMMA)
     numeric = commas | pl.all().str.contains(PLAIN_NUMBER)
     some, share = frame.select(commas.any()), frame.select(numeric.mean())
-    names = [n for n in frame.columns if some[n].item() and share[n].item() > 0.5]
+    other = frame.select(pl.all().str.contains(GROUPED_COMMA).any())
+    names = [
+        n for n in frame.columns if some[n].item() and share[n].item() > 0.5 and not other[n].item()
+    ]
     return frame.with_columns(_pointed(name) for name in names)
 
 
@@ -160,7 +165,9 @@ def _read_csv_alone(path: Path, declared: Schema) -> pl.DataFrame:
     if delimiter != ";":
         return frame
     levels = {column.name: column.levels for column in declared}
-    return frame.with_columns(_pointed(name, levels.get(name, ())) for name in frame.columns)
+    written = {column.name for column in declared if column.writing is not None}
+    names = [name for name in frame.columns if name not in written]
+    return frame.with_columns(_pointed(name, levels.get(name, ())) for name in names)
 
 
 def _unpacked(path: Path) -> bytes:

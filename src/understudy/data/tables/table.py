@@ -2,6 +2,7 @@
 
 import functools
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from understudy.data.cache import Cache
 from understudy.data.schema import (
+    Column,
     Schema,
     Values,
     as_schema,
@@ -80,7 +82,7 @@ class Table:
     def __post_init__(self) -> None:
         if not self.schema.modelled:
             raise DataError(
-                f"{self.name}: only identifiers and free text, nothing to work on",
+                f"{self.name}: only identifiers, names and free text, nothing to work on",
                 hint="declare the kind of a column in a schema file (understudy schema FILE)",
             )
 
@@ -182,12 +184,20 @@ def typed(series: pl.Series, stored: str) -> pl.Series:
     return made if made.null_count() == series.null_count() else series
 
 
-def warn_left_out(table: Table, given: Any, schema: Any, *, depth: int = 4) -> None:
+def warn_left_out(
+    table: Table,
+    given: Any,
+    schema: Any,
+    *,
+    depth: int = 4,
+    columns: Sequence[Column] | None = None,
+) -> None:
     """Warn of columns that are not looked at, where their kinds were inferred here.
 
     ``depth`` leads to the caller: past this function, the one that infers, and its decorator.
+    ``columns`` are those left out, if fewer than the schema says.
     """
-    columns = table.schema.left_out
+    columns = table.schema.left_out if columns is None else columns
     if columns and schema is None and not isinstance(given, Table):
         listed = ", ".join(f"'{column.name}' ({column.kind})" for column in columns[:MOST_NAMED])
         listed += f" and {len(columns) - MOST_NAMED} more" * (len(columns) > MOST_NAMED)

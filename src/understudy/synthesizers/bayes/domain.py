@@ -120,7 +120,8 @@ def read_alone(table: Table, name: str) -> Values:
     """
     series, column = table.frame[name], table.schema[name]
     if series.dtype == pl.String:
-        values = _typed_alone(series.str.replace(DECIMAL_COMMA, POINT), column)
+        plain = series if column.writing else series.str.replace(DECIMAL_COMMA, POINT)
+        values = _typed_alone(plain, column)
     else:
         values = table.values(name)
     if column.is_numeric:
