@@ -18,10 +18,11 @@ FEW_VALUES = 100
 BINS = 100
 ROWS_A_BIN = 20
 POINTS_A_BIN = 100
+FINE_BINS, ROWS_A_FINE_BIN = 250, 2
 
 
 def shown_codec(
-    values: Values, column: Column, k: int, *, single: bool = False
+    values: Values, column: Column, k: int, *, single: bool = False, fine: bool = False
 ) -> tuple[ColumnCodec, NDArray[np.uint16]]:
     """Choose what a column may show, and code its values; gives both.
 
@@ -33,7 +34,7 @@ def shown_codec(
     if values.numbers is not None:
         present = ~np.isnan(values.numbers)
         grid = Grid.of(column, single=single)
-        points, codes[present] = _points(values.numbers[present], grid, k)
+        points, codes[present] = _points(values.numbers[present], grid, k, fine=fine)
     texts = values.labels.filter(pl.Series(~present))
     counted = texts.alias("level").value_counts(sort=True)
     held = [(text, count) for text, count in counted.iter_rows() if count >= k]
@@ -47,7 +48,7 @@ def shown_codec(
     return made, codes.astype(np.uint16)
 
 
-def _points(numbers: Floats, grid: Grid, k: int) -> tuple[Points, Places]:
+def _points(numbers: Floats, grid: Grid, k: int, *, fine: bool) -> tuple[Points, Places]:
     """Choose the numbers that are shown, and code those of the column."""
     values, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     held = counts >= k
@@ -58,7 +59,7 @@ def _points(numbers: Floats, grid: Grid, k: int) -> tuple[Points, Places]:
     else:
         own = held & _stand_out(counts)
     loose = np.flatnonzero(~own)
-    bins = _bins(counts[loose], k)
+    bins = _bins(counts[loose], k, fine=fine)
     points = []
     if len(bins):
         points = _points_in_bins(values[loose], counts[loose], bins, held[loose], grid, k)
@@ -100,10 +101,12 @@ def _stand_out(counts: Places) -> NDArray[np.bool_]:
     return made
 
 
-def _bins(counts: Places, k: int) -> Places:
+def _bins(counts: Places, k: int, *, fine: bool) -> Places:
     """Cut sorted values into bins of about equal counts; empty where there are too few rows."""
     rows = int(counts.sum())
     many = min(BINS, rows // max(ROWS_A_BIN, 3 * k))
+    if fine and many:
+        many = min(FINE_BINS, rows // ROWS_A_FINE_BIN)
     return equal_groups(counts, many) if many else np.empty(0, np.int64)
 
 

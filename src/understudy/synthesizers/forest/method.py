@@ -32,13 +32,15 @@ from understudy.synthesizers.forest.models import (
     group_codes,
     strongest,
 )
+from understudy.synthesizers.forest.smooth import Design, Smooth, fit_smooth
 from understudy.synthesizers.model_file import Damaged, State, texts
 
-Model = Trees | Odds | Chained
+Model = Trees | Odds | Chained | Smooth
 
 MOST_ROWS = 1_000_000
+SMALL = 5_000
 TRIED = (20_000, 200_000)
-MODELS: dict[str, type[Model]] = {"trees": Trees, "odds": Odds, "chained": Chained}
+MODELS: dict[str, type[Model]] = {"trees": Trees, "odds": Odds, "chained": Chained, "smooth": Smooth}
 
 
 @dataclass(kw_only=True)
@@ -114,13 +116,15 @@ class Forest(CodedMethod):
         plan = Plan.of(PlanRequest(visit=self.visit, method="cart", keep=self.keep), table)
         self.names_ = table.schema.modelled
         self.notes_ = []
-        fitted = [self._coded(table, name, self.k) for name in plan.order]
+        fitted = [self._coded(table, name, self.k, fine=table.height < SMALL) for name in plan.order]
         self.codecs_ = [codec for codec, _ in fitted]
         codes = np.asfortranarray(np.column_stack([made for _, made in fitted]))
         if len(codes) > MOST_ROWS:
             self.notes_.append(f"the trees learnt from {MOST_ROWS:,} of {len(codes):,} rows")
             codes = np.asfortranarray(codes[np.sort(rng.choice(len(codes), MOST_ROWS, False))])
         self.models_, self.balance_ = [], None
+        small = len(codes) < SMALL
+        self._design = Design.of(codes, self.codecs_) if small else None
         steps = len(plan.order) + 1
         with ThreadPoolExecutor(os.cpu_count()) as workers:
             for place, name in enumerate(plan.order):
@@ -155,6 +159,8 @@ class Forest(CodedMethod):
         counts = np.bincount(target, minlength=codec.size)
         group_of = group_codes(counts, ordered=codec.column.is_numeric)
         places = strongest(rows, places, group_of[target])
+        if self._design is not None:
+            return fit_smooth(self._design, codes, np.flatnonzero(shown), places, place, rng)
         if codec.size == 2 and places:
             return fit_odds(rows, self.codecs_, places, target, rng)
         settings = TreeSettings(self.trees, self.min_leaf, self.penalty)
