@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TEST_EXTRAS := pandas,stats,excel
 
-.PHONY: help demo test test-data test-extras test-hostile golden rpart chromium lint types bench docs clean
+.PHONY: help demo test test-data test-extras test-hostile golden rpart chromium lint types bench bench-zoo docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -66,6 +66,13 @@ $(VENV)/bench.stamp: pyproject.toml $(VENV)/test.stamp
 
 bench: $(VENV)/bench.stamp ## speed and memory, as ratios within one run
 	$(BIN)/python benchmarks/run.py
+
+$(VENV)/zoo.stamp: pyproject.toml $(VENV)/test.stamp
+	$(BIN)/pip install --quiet --compile --group zoo
+	@touch $@
+
+bench-zoo: $(VENV)/zoo.stamp ## the default method on public tables, resumable; hours
+	$(BIN)/python benchmarks/zoo.py --out .zoo $(ZOO)
 
 docs: $(VENV)/test.stamp ## write the generated pages
 	$(BIN)/python docs/build.py
