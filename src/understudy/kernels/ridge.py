@@ -18,6 +18,7 @@ STRENGTHS = np.geomspace(0.5, 16_384, 16)
 SMALLEST_AXIS = 1e-8
 STEPS = 60
 CLOSE = 1e-3
+CAUTION = 2.0
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,8 @@ def ridge(axes: Axes, targets: Floats, weights: Floats | None = None) -> RidgeFi
     return best[1]
 
 
-def logit(axes: Axes, classes: NDArray[np.int64], many: int) -> tuple[Floats, Floats]:
-    """Fit a multinomial ridge logit; gives the scores' coefficients and levels.
+def logit(axes: Axes, classes: NDArray[np.int64], many: int) -> tuple[Floats, Floats, Floats]:
+    """Fit a multinomial ridge logit; gives coefficients, levels and shares of rows left out.
 
     The strength is that of a ridge regression of the classes' marks, which a row left out tells in
     closed form, times the mean variance of a mark.
@@ -109,7 +110,7 @@ def logit(axes: Axes, classes: NDArray[np.int64], many: int) -> tuple[Floats, Fl
     spread = share * (1 - share)
     linear = ridge(axes, marks, 1 / np.maximum(spread, 1 / len(classes)))
     usual = max(float(spread.mean()), 1e-3)
-    strength = linear.strength * usual
+    strength = linear.strength * usual * CAUTION
     along = linear.along / usual * np.minimum(1, 2 / many)
     level = np.log(np.maximum(share, 0.5 / len(classes)))
     step = 1 / (0.5 * axes.squares + strength)
@@ -122,13 +123,23 @@ def logit(axes: Axes, classes: NDArray[np.int64], many: int) -> tuple[Floats, Fl
         new_level = ahead_level + step_level * off.sum(axis=0)
         later = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         pull = (momentum - 1) / later
-        moved = np.abs(axes.rows[:1] @ (new - along)).max(initial=0.0)
         change = float(np.sqrt(((new - along) ** 2 * axes.squares[:, None]).sum() / len(classes)))
         ahead, ahead_level = new + pull * (new - along), new_level + pull * (new_level - level)
         along, level, momentum = new, new_level, later
-        if max(change, 0 * moved) < CLOSE:
+        if change < CLOSE:
             break
-    return along, level
+    return along, level, _left_out(axes, marks, along, level, usual, strength)
+
+
+def _left_out(
+    axes: Axes, marks: Floats, along: Floats, level: Floats, usual: float, strength: float
+) -> Floats:
+    """Give the shares that each row would have had without itself, by one step from the fit."""
+    scores = axes.rows @ along + level
+    p = softmax(scores)
+    leverage = axes.rows**2 @ (1 / (usual * axes.squares + strength)) + 1 / (usual * len(marks))
+    pull = np.minimum(leverage[:, None] * p * (1 - p), 0.9)
+    return softmax(scores - leverage[:, None] * (marks - p) / (1 - pull))
 
 
 def softmax(scores: Floats) -> Floats:

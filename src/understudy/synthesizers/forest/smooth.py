@@ -8,7 +8,7 @@ predicts rows left out best. What is learnt is a sum of one number for each pred
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -26,12 +26,14 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 HEAVY = 0.08
-FEWEST_FOR_CURVE, FEWEST_FOR_SLOPE = 30, 20
-DUMMY, CURVE = 2.0, 0.5
+FEWEST_FOR_SLOPE = 20
+ALL = 2.0
+DUMMY, CURVE = 2.0, 0.25
 MOST_FEATURES = 200
 FOLDS, ROUNDS, GAIN = 3, 60, 2.0
 QUANTILES = 201
 TAIL = 1e-4
+DOUBT = 60.0
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,12 @@ class Parted:
     until: Floats
 
     @classmethod
-    def of(cls, counts: NDArray[np.int64], numbers: int) -> Self:
+    def of(cls, counts: NDArray[np.int64], numbers: int, heavy: float = HEAVY) -> Self:
         """Part the codes of a column, of which the first are numbers, by how many rows hold each."""
         from scipy.special import ndtri
 
         is_loose = np.arange(len(counts)) < numbers
-        is_loose &= counts < HEAVY * max(counts.sum(), 1)
+        is_loose &= counts < heavy * max(counts.sum(), 1)
         loose = np.flatnonzero(is_loose)
         if len(loose) < 2:
             is_loose[:] = False
@@ -80,28 +82,30 @@ class Parted:
         scores = ndtri(np.clip(until - held / held.sum() / 2, TAIL, 1 - TAIL))
         return cls(class_of, code_of, loose, scores, until)
 
-    def features(self, counts: NDArray[np.int64]) -> Floats:
-        """Give what a code says as a predictor, one line a code; the last is one never shown."""
-        made = []
-        held = counts[self.loose]
-        if len(self.loose):
-            score = np.zeros(len(counts) + 1)
-            score[self.loose] = self.scores
-            made.append(score)
-            if held.sum() >= FEWEST_FOR_CURVE and (held > 0).sum() > 2:
-                curve = np.zeros(len(counts) + 1)
-                squares = np.clip(self.scores, -2.5, 2.5) ** 2
-                curve[self.loose] = CURVE * (squares - np.average(squares, weights=held))
-                made.append(curve)
-        own = self.code_of[self.code_of >= 0]
-        own = own[np.argsort(-counts[own], kind="stable")]
-        if not len(self.loose):
-            own = own[1:]
-        for code in own:
-            mark = np.zeros(len(counts) + 1)
-            mark[code] = DUMMY
-            made.append(mark)
-        return np.column_stack(made) if made else np.empty((len(counts) + 1, 0))
+
+def features(counts: NDArray[np.int64], numbers: int) -> Floats:
+    """Give what a code says as a predictor, one line a code; the last is one never shown.
+
+    The normal score of a number and its square, and marks of words and of values that many rows
+    hold; of two codes one mark is enough.
+    """
+    made = []
+    ordered, parted = Parted.of(counts, numbers, ALL), Parted.of(counts, numbers)
+    own = parted.code_of[parted.code_of >= 0]
+    own = own[np.argsort(-counts[own], kind="stable")]
+    if numbers > 2:
+        held = counts[:numbers]
+        for values, scale in ((ordered.scores, 1.0), (np.clip(ordered.scores, -2.5, 2.5) ** 2, CURVE)):
+            line = np.zeros(len(counts) + 1)
+            line[:numbers] = scale * (values - np.average(values, weights=np.maximum(held, 1e-9)))
+            made.append(line)
+    elif not len(parted.loose):
+        own = own[1:]
+    for code in own:
+        mark = np.zeros(len(counts) + 1)
+        mark[code] = DUMMY
+        made.append(mark)
+    return np.column_stack(made) if made else np.empty((len(counts) + 1, 0))
 
 
 @dataclass(frozen=True)
@@ -271,13 +275,13 @@ class Design:
         tables = []
         for place, codec in enumerate(codecs):
             counts = np.bincount(codes[:, place], minlength=codec.size + 1)[: codec.size]
-            tables.append(Parted.of(counts, codec.bins).features(counts))
+            tables.append(features(counts, codec.bins))
         rows = tuple(table[codes[:, j]] for j, table in enumerate(tables))
         return cls(codecs, tuple(tables), rows)
 
     def chosen(
         self, rows: NDArray[np.int64], places: Sequence[int], targets: Floats
-    ) -> tuple[Floats, list[tuple[int, NDArray[np.int64]]]]:
+    ) -> tuple[Floats, list[tuple[int, NDArray[np.int64]]], Floats]:
         """Give the features of rows; of too many, those that go along with a target most.
 
         Also which of each place are taken.
@@ -285,18 +289,19 @@ class Design:
         parts = [self.rows[place][rows] for place in places]
         found = [(p, np.arange(part.shape[1])) for p, part in zip(places, parts, strict=True)]
         whole = np.column_stack(parts) if parts else np.empty((len(rows), 0))
-        if whole.shape[1] > MOST_FEATURES:
-            centred = whole - whole.mean(axis=0)
-            long = np.sqrt((centred**2).sum(axis=0)) + 1e-9
-            along = np.abs(centred.T @ (targets - targets.mean(axis=0))).max(axis=1) / long
+        along = _evidence(whole, targets)
+        best = np.arange(whole.shape[1])
+        if len(best) > MOST_FEATURES:
             best = np.sort(np.argsort(-along, kind="stable")[:MOST_FEATURES])
-            which = np.repeat(np.arange(len(found)), [len(own) for _, own in found])
-            inside = np.concatenate([own for _, own in found])
-            found = [
-                (place, inside[best[which[best] == i]]) for i, (place, _) in enumerate(found)
-            ]
-            whole = whole[:, best]
-        return whole, [(place, own) for place, own in found if len(own)]
+        if DOUBT:
+            best = best[along[best] > 0]
+        which = np.repeat(np.arange(len(found)), [len(own) for _, own in found])
+        inside = np.concatenate([np.empty(0, np.int64), *(own for _, own in found)])
+        found = [
+            (place, inside[best[which[best] == i]]) for i, (place, _) in enumerate(found)
+        ]
+        trust = along[best] / (along[best] + DOUBT) if DOUBT else np.ones(len(best))
+        return whole[:, best] * trust, [(place, own) for place, own in found if len(own)], trust
 
     def sums(
         self, found: list[tuple[int, NDArray[np.int64]]], made: Floats, level: Floats
@@ -314,6 +319,16 @@ class Design:
         )
 
 
+def _evidence(features: Floats, targets: Floats) -> Floats:
+    """Give how far beyond chance each feature goes along with a target: t² - 1, at least 0."""
+    rows = len(features)
+    centred, apart = features - features.mean(axis=0), targets - targets.mean(axis=0)
+    long = (centred**2).sum(axis=0)[:, None] * (apart**2).sum(axis=0)
+    square = (centred.T @ apart) ** 2 / np.maximum(long, 1e-12)
+    told = rows * square / np.maximum(1 - square, 1e-3)
+    return np.asarray(np.maximum(told.max(axis=1) - 1, 0))
+
+
 def fit_smooth(
     design: Design,
     codes: Codes,
@@ -322,27 +337,93 @@ def fit_smooth(
     place: int,
     rng: np.random.Generator,
 ) -> Smooth:
-    """Model one column, of which these rows may be shown, given others."""
-    from understudy.kernels.ridge import Axes, logit
+    """Model one column, of which these rows may be shown, given others.
 
+    Numbers that many rows hold are classes of their own, or places on one scale with the others:
+    whichever predicts rows left out better.
+    """
     codec = design.codecs[place]
     target = codes[rows, place]
     counts = np.bincount(target, minlength=codec.size)
     parted = Parted.of(counts, codec.bins)
-    which = parted.class_of[target]
-    many = len(parted.code_of)
-    share = np.bincount(which, minlength=many) / len(which)
-    level = np.log(np.maximum(share, 0.5 / len(which)))
-    classes = Sums(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, many)), level)
-    if many > 1 and places:
-        marks = (which[:, None] == np.arange(many)).astype(float)
-        features, found = design.chosen(rows, places, marks)
-        axes = Axes.of(features)
-        classes = design.sums(found, *axes.back(*logit(axes, which, many)))
+    classes = _fit_classes(design, rows, places, parted, target)
+    if codec.bins > 2 and places and (parted.code_of[:-1] < codec.bins).any():
+        ordered = Parted.of(counts, codec.bins, ALL)
+        is_number = target < codec.bins
+        numbers, left = _fit_numbers(design, codes, rows[is_number], places, place, ordered, rng)
+        loss = _loss_on_scale(numbers, left, ordered, parted, target[is_number])
+        if loss < _loss_of_classes(classes, parted, target, is_number):
+            classes = _fit_classes(design, rows, places, ordered, target)
+            return Smooth(ordered.code_of, classes.sums, numbers)
     if parted.code_of[-1] >= 0:
-        return Smooth(parted.code_of, classes, None)
-    numbers = _fit_numbers(design, codes, rows[which == many - 1], places, place, parted, rng)
-    return Smooth(parted.code_of, classes, numbers)
+        return Smooth(parted.code_of, classes.sums, None)
+    loose = rows[parted.class_of[target] == len(parted.code_of) - 1]
+    numbers, _ = _fit_numbers(design, codes, loose, places, place, parted, rng)
+    return Smooth(parted.code_of, classes.sums, numbers)
+
+
+@dataclass(frozen=True)
+class FittedClasses:
+    """Sums for classes, and what the classes of rows left out are expected to be, in shares."""
+
+    sums: Sums
+    left_out: Floats
+
+
+def _fit_classes(
+    design: Design,
+    rows: NDArray[np.int64],
+    places: Sequence[int],
+    parted: Parted,
+    target: Codes,
+) -> FittedClasses:
+    from understudy.kernels.ridge import Axes, logit
+
+    which, many = parted.class_of[target], len(parted.code_of)
+    share = np.bincount(which, minlength=many) / len(which)
+    none = np.empty(0, np.int64)
+    level = np.log(np.maximum(share, 0.5 / len(which)))
+    plain = FittedClasses(
+        Sums(none, none, np.empty((0, many)), level), np.tile(share, (len(which), 1))
+    )
+    if many < 2 or not places:
+        return plain
+    marks = (which[:, None] == np.arange(many)).astype(float)
+    chosen, found, trust = design.chosen(rows, places, marks)
+    if not chosen.shape[1]:
+        return plain
+    axes = Axes.of(chosen)
+    along, level, left_out = logit(axes, which, many)
+    back, level = axes.back(along, level)
+    return FittedClasses(design.sums(found, back * trust[:, None], level), left_out)
+
+
+def _loss_of_classes(
+    classes: FittedClasses, parted: Parted, target: Codes, is_number: NDArray[np.bool_]
+) -> float:
+    """Give minus the log-likelihood of the classes of numbers, among numbers."""
+    which = parted.class_of[target[is_number]]
+    of_number = np.isin(np.arange(len(parted.code_of)), np.unique(which))
+    shares = classes.left_out[is_number]
+    own = shares[np.arange(len(which)), which] / shares[:, of_number].sum(axis=1)
+    return float(-np.log(np.maximum(own, 1e-9)).sum())
+
+
+def _loss_on_scale(
+    numbers: "Numbers", left: Floats, ordered: Parted, parted: Parted, target: Codes
+) -> float:
+    """Give the same where all numbers are places on one scale."""
+    from scipy.special import ndtr
+
+    heights = np.linspace(0, 1, len(numbers.quantiles))
+    ends = np.interp(ordered.until, heights, numbers.quantiles)
+    ends = np.concatenate([[-np.inf], ends[:-1], [np.inf]])
+    expected = ordered.scores[np.searchsorted(ordered.loose, target)] - left
+    below = ndtr((ends - expected[:, None]) / max(numbers.spread, 1e-6))
+    shares = np.diff(below, axis=1)
+    which = parted.class_of[ordered.loose]
+    same = which[None, :] == parted.class_of[target][:, None]
+    return float(-np.log(np.maximum((shares * same).sum(axis=1), 1e-9)).sum())
 
 
 def _fit_numbers(
@@ -353,7 +434,8 @@ def _fit_numbers(
     place: int,
     parted: Parted,
     rng: np.random.Generator,
-) -> Numbers:
+) -> tuple[Numbers, Floats]:
+    """Regress the scores of rows; gives also what is left of each when it is left out."""
     from understudy.kernels.ridge import Axes, ridge
 
     score = parted.scores[np.searchsorted(parted.loose, codes[rows, place])]
@@ -362,18 +444,18 @@ def _fit_numbers(
     mean = Sums(none, none, np.empty((0, 1)), level)
     left, given, boosted = score - level[0], None, None
     if places and len(rows) >= FEWEST_FOR_SLOPE:
-        features, found = design.chosen(rows, places, score[:, None])
-        axes = Axes.of(features)
-        fit = ridge(axes, score[:, None])
-        mean = design.sums(found, *axes.back(fit.along, fit.level))
-        left = fit.left_out[:, 0]
+        chosen, found, trust = design.chosen(rows, places, score[:, None])
+        if chosen.shape[1]:
+            axes = Axes.of(chosen)
+            fit = ridge(axes, score[:, None])
+            back, level = axes.back(fit.along, fit.level)
+            mean = design.sums(found, back * trust[:, None], level)
+            left = fit.left_out[:, 0]
         given, boosted, left = _boost_left(design, codes, rows, places, left, rng)
     spread = float(np.sqrt((left**2).mean())) if len(left) > 1 else 1.0
     numbers = Numbers(mean, spread, given, boosted, np.zeros(0), parted.loose, parted.until)
     expected = numbers.expected(np.asfortranarray(codes[rows]))
-    return Numbers(
-        mean, spread, given, boosted, _quantiles(expected, spread), parted.loose, parted.until
-    )
+    return replace(numbers, quantiles=_quantiles(expected, spread)), left
 
 
 def _boost_left(
