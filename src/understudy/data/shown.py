@@ -4,6 +4,9 @@ Every value is held by at least k training rows, or by none. A value of k rows o
 itself. The other numbers are cut into bins, and a bin shows points between averages of k
 neighbouring numbers, the k - 1 smallest and largest numbers left out. Whatever is held by fewer
 than k rows (a rare level, an extreme, a unique number) is never shown.
+
+By the window rule, a weaker promise, a number is shown if at least k rows lie within one unit of
+its last digit: one that a single row holds can be shown where its neighbours are held by others.
 """
 
 import numpy as np
@@ -22,19 +25,28 @@ FINE_BINS, ROWS_A_FINE_BIN = 250, 2
 
 
 def shown_codec(
-    values: Values, column: Column, k: int, *, single: bool = False, fine: bool = False
+    values: Values,
+    column: Column,
+    k: int,
+    *,
+    single: bool = False,
+    fine: bool = False,
+    window: bool = False,
 ) -> tuple[ColumnCodec, NDArray[np.uint16]]:
     """Choose what a column may show, and code its values; gives both.
 
-    With ``single``, the column is kept in floats of 32 bits. What is never shown has the code
-    ``size``.
+    With ``single``, the column is kept in floats of 32 bits; with ``fine``, numbers have as many
+    codes as a small table allows; with ``window``, the window rule holds for numbers that have a
+    step. What is never shown has the code ``size``.
     """
     points, codes = Points(), np.full(len(values.labels), -1, np.int64)
     present = np.zeros(len(codes), bool)
     if values.numbers is not None:
         present = ~np.isnan(values.numbers)
         grid = Grid.of(column, single=single)
-        points, codes[present] = _points(values.numbers[present], grid, k, fine=fine)
+        points, codes[present] = _points(
+            values.numbers[present], grid, k, fine=fine, window=window
+        )
     texts = values.labels.filter(pl.Series(~present))
     counted = texts.alias("level").value_counts(sort=True)
     held = [(text, count) for text, count in counted.iter_rows() if count >= k]
@@ -48,10 +60,12 @@ def shown_codec(
     return made, codes.astype(np.uint16)
 
 
-def _points(numbers: Floats, grid: Grid, k: int, *, fine: bool) -> tuple[Points, Places]:
+def _points(
+    numbers: Floats, grid: Grid, k: int, *, fine: bool, window: bool
+) -> tuple[Points, Places]:
     """Choose the numbers that are shown, and code those of the column."""
     values, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-    held = counts >= k
+    held = (_within(values, counts, grid.step) if window and grid.step else counts) >= k
     if k > 1:
         held &= ~grid.blurs(values)
     if len(values) <= FEW_VALUES and counts[~held].sum() <= 0.05 * len(numbers):
@@ -76,6 +90,15 @@ def _points(numbers: Floats, grid: Grid, k: int, *, fine: bool) -> tuple[Points,
     code_of[own] = rank[: own.sum()]
     code_of[loose] = rank[own.sum() + bins]
     return Points.of([parts[i][:2] for i in order]), code_of[place]
+
+
+def _within(values: Floats, counts: Places, step: float) -> Places:
+    """Count the rows that lie within one unit of the last digit of each value."""
+    until = np.concatenate([[0], np.cumsum(counts)])
+    reach = step * (1 + 1e-6)
+    first = np.searchsorted(values, values - reach, side="left")
+    last = np.searchsorted(values, values + reach, side="right")
+    return np.asarray(until[last] - until[first])
 
 
 def _own_values(

@@ -18,7 +18,7 @@ STRENGTHS = np.geomspace(0.5, 16_384, 16)
 SMALLEST_AXIS = 1e-8
 STEPS = 60
 CLOSE = 1e-3
-CAUTION = 2.0
+CAUTION = 5.0
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,7 @@ class Release:
             constraints=schema.constraints,
             epsilon=epsilon,
             seeded=epsilon is not None and made.seeded_,
+            rule=getattr(made.method, "rule", None),
         )
         shared = made.is_proper and train is None
         return cls(made, marker, batches, made.held_.left_out, shares_one_draw=shared)
@@ -133,6 +134,7 @@ class Release:
             replaced=made.columns,
             where=None if made.where is None else str(made.where),
             constraints=real.schema.constraints,
+            rule=getattr(made.made.method, "rule", None),
         )
         left_out = tuple(c for c in made.held.left_out if c.name in real.frame.columns)
         return cls(made.made, marker, lambda n: [made.table(n)], left_out, made.learnt_elsewhere)
@@ -205,7 +207,8 @@ def readme(
         "## How it was made",
         f"By understudy {marker.version}, method `{marker.method}` ({card.title.lower()}). It "
         f"keeps {card.keeps}. It loses {card.loses}.",
-        f"What the method claims about disclosure: {card.claim}",
+        f"What the method claims about disclosure: {card.claim}"
+        + ("" if marker.rule is None else f" In this release {marker.rule}"),
         *([] if marker.epsilon is None else _spent(marker, marker.epsilon, spending)),
         "## How to analyse it",
         _analysis(marker, proper)

@@ -40,6 +40,10 @@ Model = Trees | Odds | Chained | Smooth
 MOST_ROWS = 1_000_000
 SMALL = 5_000
 TRIED = (20_000, 200_000)
+WINDOW = (
+    "k counts the training rows within one unit of a number's last digit: a number that one row "
+    "holds may be shown where others hold its neighbours."
+)
 MODELS: dict[str, type[Model]] = {"trees": Trees, "odds": Odds, "chained": Chained, "smooth": Smooth}
 
 
@@ -60,6 +64,8 @@ class Forest(CodedMethod):
     fidelity : float
         How far small tables may be from those of training: 1 is as far as those of fresh rows
         would be, less is closer; 0 follows the model alone.
+    window : bool
+        A weaker rule for numbers: ``k`` counts the rows within one unit of the last digit.
     visit : list of names or "learnt"
         The order of the columns; by default that of the schema.
     keep : list of names
@@ -71,6 +77,7 @@ class Forest(CodedMethod):
     min_leaf: Annotated[int, AtLeast(1)] = 10
     penalty: Annotated[float, AtLeast(0)] = 1.0
     fidelity: Annotated[float, AtLeast(0)] = 0.9
+    window: bool = False
     visit: Sequence[str] | str | None = None
     keep: Sequence[str] | str = ()
     codecs_: list[ColumnCodec] = field(init=False, repr=False, default_factory=list)
@@ -86,8 +93,9 @@ class Forest(CodedMethod):
         "others, as closely as fresh real rows would show them",
         loses="values that fewer than k training rows hold, extremes among them; relations that "
         "only few rows show",
-        claim="No value is shown that fewer than k training rows hold (k is 5 if not set). That "
-        "bounds no attack on records or attributes: measure what the table discloses.",
+        claim="No value is shown that fewer than k training rows hold (k is 5 if not set); with "
+        "window=true, no number that fewer than k rows hold within one unit of its last digit. "
+        "That bounds no attack on records or attributes: measure what the table discloses.",
         file="trees and shares over coded columns, and the values that may be shown; no value "
         "that fewer than k training rows hold",
         holds="model",
@@ -106,6 +114,11 @@ class Forest(CodedMethod):
         if self.visit is not None and not isinstance(self.visit, str):
             self.visit = tuple(self.visit)
 
+    @property
+    def rule(self) -> str | None:
+        """What may be shown, where the window rule is asked for: a sentence for the release."""
+        return WINDOW if self.window else None
+
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Code the columns, then model each given those before it."""
         self._check_table(table, k=self.k)
@@ -116,22 +129,24 @@ class Forest(CodedMethod):
         plan = Plan.of(PlanRequest(visit=self.visit, method="cart", keep=self.keep), table)
         self.names_ = table.schema.modelled
         self.notes_ = []
-        fitted = [self._coded(table, name, self.k, fine=table.height < SMALL) for name in plan.order]
+        small = table.height < SMALL
+        fitted = [
+            self._coded(table, name, self.k, fine=small, window=self.window) for name in plan.order
+        ]
         self.codecs_ = [codec for codec, _ in fitted]
         codes = np.asfortranarray(np.column_stack([made for _, made in fitted]))
         if len(codes) > MOST_ROWS:
             self.notes_.append(f"the trees learnt from {MOST_ROWS:,} of {len(codes):,} rows")
             codes = np.asfortranarray(codes[np.sort(rng.choice(len(codes), MOST_ROWS, False))])
         self.models_, self.balance_ = [], None
-        small = len(codes) < SMALL
-        self._design = Design.of(codes, self.codecs_) if small else None
+        design = Design.of(codes, self.codecs_) if small else None
         steps = len(plan.order) + 1
         with ThreadPoolExecutor(os.cpu_count()) as workers:
             for place, name in enumerate(plan.order):
                 given = tuple(plan.order.index(other) for other in plan.predictors[name])
                 kept = name in self.keep
                 self.models_.append(
-                    None if kept else self._model(codes, place, given, rng, workers)
+                    None if kept else self._model(codes, place, given, design, rng, workers)
                 )
                 progress("growing trees", place + 1, steps)
         if self.fidelity > 0 and not self.keep:
@@ -146,6 +161,7 @@ class Forest(CodedMethod):
         codes: Codes,
         place: int,
         places: tuple[int, ...],
+        design: Design | None,
         rng: np.random.Generator,
         workers: ThreadPoolExecutor,
     ) -> Model | None:
@@ -159,8 +175,8 @@ class Forest(CodedMethod):
         counts = np.bincount(target, minlength=codec.size)
         group_of = group_codes(counts, ordered=codec.column.is_numeric)
         places = strongest(rows, places, group_of[target])
-        if self._design is not None:
-            return fit_smooth(self._design, codes, np.flatnonzero(shown), places, place, rng)
+        if design is not None:
+            return fit_smooth(design, codes, np.flatnonzero(shown), places, place, rng)
         if codec.size == 2 and places:
             return fit_odds(rows, self.codecs_, places, target, rng)
         settings = TreeSettings(self.trees, self.min_leaf, self.penalty)
