@@ -39,7 +39,7 @@ Model = Trees | Odds | Chained | Smooth
 
 MOST_ROWS = 1_000_000
 SMALL = 5_000
-TRIED = (20_000, 200_000)
+TRIED, TRIED_SMALL = (20_000, 200_000), 6_000
 WINDOW = (
     "k counts the training rows within one unit of a number's last digit: a number that one row "
     "holds may be shown where others hold its neighbours."
@@ -150,7 +150,8 @@ class Forest(CodedMethod):
                 )
                 progress("growing trees", place + 1, steps)
         if self.fidelity > 0 and not self.keep:
-            tried = min(max(4 * len(codes), TRIED[0]), TRIED[1])
+            least = TRIED_SMALL if small else TRIED[0]
+            tried = min(max(4 * len(codes), least), TRIED[1])
             pool = super()._sampled(tried, rng)
             self.balance_ = fit_balance(codes, pool, self._sizes, fidelity=self.fidelity)
         progress("growing trees", steps, steps)
@@ -172,11 +173,11 @@ class Forest(CodedMethod):
         shown = codes[:, place] < codec.size
         rows = codes if shown.all() else np.asfortranarray(codes[shown])
         target = rows[:, place].copy()
+        if design is not None:
+            return fit_smooth(design, codes, np.flatnonzero(shown), places, place, rng)
         counts = np.bincount(target, minlength=codec.size)
         group_of = group_codes(counts, ordered=codec.column.is_numeric)
         places = strongest(rows, places, group_of[target])
-        if design is not None:
-            return fit_smooth(design, codes, np.flatnonzero(shown), places, place, rng)
         if codec.size == 2 and places:
             return fit_odds(rows, self.codecs_, places, target, rng)
         settings = TreeSettings(self.trees, self.min_leaf, self.penalty)

@@ -29,11 +29,12 @@ HEAVY = 0.08
 FEWEST_FOR_SLOPE = 20
 ALL = 2.0
 DUMMY, CURVE = 2.0, 0.25
-MOST_FEATURES = 200
-FOLDS, ROUNDS, GAIN = 3, 60, 8.0
-QUANTILES = 201
+MOST_FEATURES = 120
+FOLDS, ROUNDS, GAIN, LEAST_GAIN = 3, 60, 8.0, 1.0
+MOST_BOOSTED = 12
+QUANTILES, INSIDE = 201, 40
 TAIL = 1e-4
-DOUBT = 150.0
+DOUBT = 30.0
 
 
 @dataclass(frozen=True)
@@ -451,11 +452,26 @@ def _fit_numbers(
             back, level = axes.back(fit.along, fit.level)
             mean = design.sums(found, back * trust[:, None], level)
             left = fit.left_out[:, 0]
-        given, boosted, left = _boost_left(design, codes, rows, places, left, rng)
+        asked = _most_telling(design, rows, places, score)
+        given, boosted, left = _boost_left(design, codes, rows, asked, left, rng)
     spread = float(np.sqrt((left**2).mean())) if len(left) > 1 else 1.0
     numbers = Numbers(mean, spread, given, boosted, np.zeros(0), parted.loose, parted.until)
     expected = numbers.expected(np.asfortranarray(codes[rows]))
     return replace(numbers, quantiles=_quantiles(expected, spread)), left
+
+
+def _most_telling(
+    design: Design, rows: NDArray[np.int64], places: Sequence[int], score: Floats
+) -> tuple[int, ...]:
+    """Keep the columns that go along with a score most, in their order; all where they are few."""
+    if len(places) <= MOST_BOOSTED:
+        return tuple(places)
+    told = [
+        float(_evidence(design.rows[place][rows], score[:, None]).max(initial=0))
+        for place in places
+    ]
+    best = np.argsort(-np.array(told), kind="stable")[:MOST_BOOSTED]
+    return tuple(places[i] for i in np.sort(best))
 
 
 def _boost_left(
@@ -484,6 +500,8 @@ def _boost_left(
             seen, given.sizes, left, others, folds[number], rounds=ROUNDS, seed=seed
         )
         paths += path
+        if len(folds[number]) / 2 * np.log(path[0] / max(path.min(), 1e-12)) <= LEAST_GAIN:
+            return None, None, left
     rounds = int(paths.argmin())
     gain = len(left) / 2 * np.log(paths[0] / max(paths[rounds], 1e-12))
     if not rounds or gain <= GAIN:
@@ -501,7 +519,7 @@ def _quantiles(expected: Floats, spread: float) -> Floats:
 
     if not len(expected):
         expected = np.zeros(1)
-    inside = ndtri((np.arange(50) + 0.5) / 50) * spread
-    some = np.sort(expected)[:: max(1, len(expected) // 2000)]
+    inside = ndtri((np.arange(INSIDE) + 0.5) / INSIDE) * spread
+    some = np.sort(expected)[:: max(1, len(expected) // 500)]
     drawn = (some[:, None] + inside).ravel()
     return np.maximum.accumulate(np.quantile(drawn, np.linspace(0, 1, QUANTILES)))
