@@ -5,6 +5,9 @@ itself. The other numbers are cut into bins, and a bin shows points between aver
 neighbouring numbers, the k - 1 smallest and largest numbers left out. Whatever is held by fewer
 than k rows (a rare level, an extreme, a unique number) is never shown. Rare levels of a column that
 has a level for the rest (``other``) become that one, where they are held by k rows together.
+
+By the window rule, a weaker promise, a number is shown if at least k rows lie within one unit of
+its last digit: one that a single row holds can be shown where its neighbours are held by others.
 """
 
 import numpy as np
@@ -19,22 +22,32 @@ FEW_VALUES = 100
 BINS = 100
 ROWS_A_BIN = 20
 POINTS_A_BIN = 100
+FINE_BINS, ROWS_A_FINE_BIN = 250, 2
 
 
 def shown_codec(
-    values: Values, column: Column, k: int, *, single: bool = False
+    values: Values,
+    column: Column,
+    k: int,
+    *,
+    single: bool = False,
+    fine: bool = False,
+    window: bool = False,
 ) -> tuple[ColumnCodec, NDArray[np.uint16]]:
     """Choose what a column may show, and code its values; gives both.
 
-    With ``single``, the column is kept in floats of 32 bits. What is never shown has the code
-    ``size``.
+    With ``single``, the column is kept in floats of 32 bits; with ``fine``, numbers have as many
+    codes as a small table allows; with ``window``, the window rule holds for numbers that have a
+    step. What is never shown has the code ``size``.
     """
     points, codes = Points(), np.full(len(values.labels), -1, np.int64)
     present = np.zeros(len(codes), bool)
     if values.numbers is not None:
         present = ~np.isnan(values.numbers)
         grid = Grid.of(column, single=single)
-        points, codes[present] = _points(values.numbers[present], grid, k)
+        points, codes[present] = _points(
+            values.numbers[present], grid, k, fine=fine, window=window
+        )
     texts = values.labels.filter(pl.Series(~present))
     counted = texts.alias("level").value_counts(sort=True)
     held = [(text, count) for text, count in counted.iter_rows() if count >= k]
@@ -63,10 +76,12 @@ def rare_texts(texts: pl.Series, column: Column, k: int) -> pl.Series | None:
     return texts.replace(gone["level"], pl.Series([column.rest] * gone.height))
 
 
-def _points(numbers: Floats, grid: Grid, k: int) -> tuple[Points, Places]:
+def _points(
+    numbers: Floats, grid: Grid, k: int, *, fine: bool, window: bool
+) -> tuple[Points, Places]:
     """Choose the numbers that are shown, and code those of the column."""
     values, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-    held = counts >= k
+    held = (_within(values, counts, grid.step) if window and grid.step else counts) >= k
     if k > 1:
         held &= ~grid.blurs(values)
     if len(values) <= FEW_VALUES and counts[~held].sum() <= 0.05 * len(numbers):
@@ -74,7 +89,7 @@ def _points(numbers: Floats, grid: Grid, k: int) -> tuple[Points, Places]:
     else:
         own = held & _stand_out(counts)
     loose = np.flatnonzero(~own)
-    bins = _bins(counts[loose], k)
+    bins = _bins(counts[loose], k, fine=fine)
     points = []
     if len(bins):
         points = _points_in_bins(values[loose], counts[loose], bins, held[loose], grid, k)
@@ -91,6 +106,15 @@ def _points(numbers: Floats, grid: Grid, k: int) -> tuple[Points, Places]:
     code_of[own] = rank[: own.sum()]
     code_of[loose] = rank[own.sum() + bins]
     return Points.of([parts[i][:2] for i in order]), code_of[place]
+
+
+def _within(values: Floats, counts: Places, step: float) -> Places:
+    """Count the rows that lie within one unit of the last digit of each value."""
+    until = np.concatenate([[0], np.cumsum(counts)])
+    reach = step * (1 + 1e-6)
+    first = np.searchsorted(values, values - reach, side="left")
+    last = np.searchsorted(values, values + reach, side="right")
+    return np.asarray(until[last] - until[first])
 
 
 def _own_values(
@@ -116,10 +140,12 @@ def _stand_out(counts: Places) -> NDArray[np.bool_]:
     return made
 
 
-def _bins(counts: Places, k: int) -> Places:
+def _bins(counts: Places, k: int, *, fine: bool) -> Places:
     """Cut sorted values into bins of about equal counts; empty where there are too few rows."""
     rows = int(counts.sum())
     many = min(BINS, rows // max(ROWS_A_BIN, 3 * k))
+    if fine and many:
+        many = min(FINE_BINS, rows // ROWS_A_FINE_BIN)
     return equal_groups(counts, many) if many else np.empty(0, np.int64)
 
 

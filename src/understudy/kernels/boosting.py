@@ -1,4 +1,4 @@
-"""Gradient boosting of a two-valued target over codes."""
+"""Gradient boosting over codes: of the odds of a two-valued target, or of a number."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ NEVER = 65535
 
 @dataclass(frozen=True)
 class Boosted:
-    """Trees of ``DEPTH`` questions whose values add up to the log-odds of a two-valued target.
+    """Trees of ``DEPTH`` questions whose values add up to log-odds, or to a number.
 
     One line a tree: which predictor each of its nodes asks, the code above which a row goes right
     (the children of node i are 2 i + 1 and 2 i + 2), and what its ends add.
@@ -62,11 +62,38 @@ def boost(
     """
     p = min(max(float(target[rows].mean()), 1e-6), 1 - 1e-6)
     start = float(np.log(p / (1 - p)))
-    feature, cut, value, kept = _boost(
-        codes, sizes, target, np.sort(rows), watched, start, rounds, rate, min_leaf, ridge, share,
-        looks, patience, np.uint64(seed),
+    feature, cut, value, kept, _ = _boost(
+        codes, sizes, target.astype(np.float64), np.sort(rows), watched, start, False, rounds, rate,
+        min_leaf, ridge, share, looks, patience, np.uint64(seed),
     )  # fmt: skip
     return Boosted(start, feature[:kept], cut[:kept], value[:kept])
+
+
+def boost_numbers(
+    codes: NDArray[np.uint16],
+    sizes: NDArray[np.int64],
+    target: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    watched: NDArray[np.int64],
+    *,
+    rounds: int,
+    rate: float = 0.1,
+    min_leaf: int = 10,
+    ridge: float = 5.0,
+    share: float = 0.7,
+    looks: float = 0.5,
+    seed: int = 0,
+) -> tuple[Boosted, NDArray[np.float64]]:
+    """Add trees by least squares, all rounds; gives also the watched rows' squares after each.
+
+    The first of the sums of squares is that before any tree.
+    """
+    feature, cut, value, kept, losses = _boost(
+        codes, sizes, target, np.sort(rows), watched, 0.0, True, rounds, rate, min_leaf, ridge,
+        share, looks, rounds, np.uint64(seed),
+    )  # fmt: skip
+    many = rounds if len(watched) else kept
+    return Boosted(0.0, feature[:many], cut[:many], value[:many]), losses
 
 
 @njit(cache=True, nogil=True)
@@ -86,8 +113,8 @@ def _next(state):
 
 @njit(cache=True, nogil=True)
 def _boost(
-    codes, sizes, target, rows, watched, start, rounds, rate, min_leaf, ridge, share, looks,
-    patience, seed,
+    codes, sizes, target, rows, watched, start, squared, rounds, rate, min_leaf, ridge, share,
+    looks, patience, seed,
 ):  # fmt: skip
     height, width = codes.shape
     feature = np.zeros((rounds, NODES), np.int16)
@@ -106,8 +133,10 @@ def _boost(
     state = _first(seed)
     threshold = np.uint64(share * 4294967295.0)
     best, kept = np.inf, 0
+    losses = np.zeros(rounds + 1)
     if len(watched):
-        best = _loss(target, odds, watched)
+        best = _loss(target, odds, watched, squared)
+        losses[0] = best
     for step in range(rounds):
         take = 0
         for row in rows:
@@ -121,9 +150,13 @@ def _boost(
             order[place], order[other] = order[other], order[place]
         for i in range(take):
             row = used[i]
-            p = 1 / (1 + np.exp(-odds[row]))
-            gradient[row] = target[row] - p
-            curve[row] = p * (1 - p)
+            if squared:
+                gradient[row] = target[row] - odds[row]
+                curve[row] = 1.0
+            else:
+                p = 1 / (1 + np.exp(-odds[row]))
+                gradient[row] = target[row] - p
+                curve[row] = p * (1 - p)
         begin[0], end[0] = 0, take
         for node in range(NODES):
             a, b = begin[node], end[node]
@@ -156,12 +189,13 @@ def _boost(
         if not len(watched):
             kept = step + 1
             continue
-        loss = _loss(target, odds, watched)
+        loss = _loss(target, odds, watched, squared)
+        losses[step + 1] = loss
         if loss < best:
             best, kept = loss, step + 1
         elif step + 1 - kept >= patience:
             break
-    return feature, cut, value, kept
+    return feature, cut, value, kept, losses
 
 
 @njit(cache=True, nogil=True)
@@ -173,9 +207,12 @@ def _leaf(codes, feature, cut):
 
 
 @njit(cache=True, nogil=True)
-def _loss(target, odds, rows):
+def _loss(target, odds, rows, squared):
     total = 0.0
     for row in rows:
+        if squared:
+            total += (target[row] - odds[row]) ** 2
+            continue
         x = odds[row] if target[row] else -odds[row]
         total += np.log1p(np.exp(-x)) if x > -30 else -x
     return total

@@ -84,10 +84,14 @@ class CodedMethod:
                 hint="use the method sequential, or a schema without rules",
             )
 
-    def _coded(self, table: Table, name: str, k: int) -> tuple[ColumnCodec, Codes]:
+    def _coded(
+        self, table: Table, name: str, k: int, *, fine: bool = False, window: bool = False
+    ) -> tuple[ColumnCodec, Codes]:
         """Choose what a column may show, and code it."""
         single = table.frame[name].dtype == pl.Float32
-        codec, codes = shown_codec(table.values(name), table.schema[name], k, single=single)
+        codec, codes = shown_codec(
+            table.values(name), table.schema[name], k, single=single, fine=fine, window=window
+        )
         if codec.shows_nothing and (codes == codec.unseen).any():
             self.notes_.append(f"{name} is all missing: no value of it is held by {k} rows")
         return codec, codes

@@ -119,6 +119,7 @@ class Release:
             relations=tuple(str(one) for one in schema.relations if one.is_judged),
             epsilon=epsilon,
             seeded=epsilon is not None and made.seeded_,
+            rule=getattr(made.method, "rule", None),
         )
         shared = made.is_proper and train is None
         held = made.held_
@@ -136,6 +137,7 @@ class Release:
             replaced=made.columns,
             where=None if made.where is None else str(made.where),
             constraints=real.schema.constraints,
+            rule=getattr(made.made.method, "rule", None),
         )
         left_out = tuple(c for c in made.held.left_out if c.name in real.frame.columns)
         return cls(
@@ -217,7 +219,8 @@ def readme(
         "## How it was made",
         f"By understudy {marker.version}, method `{marker.method}` ({card.title.lower()}). It "
         f"keeps {card.keeps}. It loses {card.loses}.",
-        f"What the method claims about disclosure: {card.claim}",
+        f"What the method claims about disclosure: {card.claim}"
+        + ("" if marker.rule is None else f" In this release {marker.rule}"),
         *([] if marker.epsilon is None else _spent(marker, marker.epsilon, spending)),
         "## How to analyse it",
         _analysis(marker, proper)

@@ -44,6 +44,7 @@ class Marker:
     ``epsilon`` is what all files of the release together spent, where a method claims one, and
     ``seeded`` that a seed drew its noise, so that it holds against nobody who knows the seed;
     ``proper`` that every replicate has a model of its own draw, and ``models`` the column methods.
+    ``rule`` is what may be shown, where that is less strict than a method's card says.
     ``digests`` are of the rows of each of the ``files``; inside a file, of its own.
 
     Examples
@@ -70,11 +71,14 @@ class Marker:
     proper: bool = False
     models: tuple[str, ...] = ()
     digests: tuple[str, ...] = ()
+    rule: str | None = None
     version: str = __version__
 
     def to_json(self) -> str:
         """Give the marker as one line of JSON that can stand in a comment."""
         plain = {"synthetic": True, **dataclasses.asdict(self)}
+        if self.rule is None:
+            del plain["rule"]
         return json.dumps(plain).replace(">", "\\u003e")
 
     @classmethod
@@ -111,7 +115,7 @@ FORM = {
     "rows": int,
     **dict.fromkeys(("kind?", "version?"), str),
     **dict.fromkeys(("aligned?", "seeded?", "proper?"), bool),
-    **dict.fromkeys(("where?", "given?", "margins?"), (str, None)),
+    **dict.fromkeys(("where?", "given?", "margins?", "rule?"), (str, None)),
     **{f"{name}?": [str] for name in LISTS},
     "replicate?": (int, None),
     "replicates?": int,

@@ -32,13 +32,19 @@ from understudy.synthesizers.forest.models import (
     group_codes,
     strongest,
 )
+from understudy.synthesizers.forest.smooth import Design, Smooth, fit_smooth
 from understudy.synthesizers.model_file import Damaged, State, texts
 
-Model = Trees | Odds | Chained
+Model = Trees | Odds | Chained | Smooth
 
 MOST_ROWS = 1_000_000
-TRIED = (20_000, 200_000)
-MODELS: dict[str, type[Model]] = {"trees": Trees, "odds": Odds, "chained": Chained}
+SMALL = 5_000
+TRIED, TRIED_SMALL = (20_000, 200_000), 6_000
+WINDOW = (
+    "k counts the training rows within one unit of a number's last digit: a number that one row "
+    "holds may be shown where others hold its neighbours."
+)
+MODELS: dict[str, type[Model]] = {"trees": Trees, "odds": Odds, "chained": Chained, "smooth": Smooth}
 
 
 @dataclass(kw_only=True)
@@ -58,6 +64,8 @@ class Forest(CodedMethod):
     fidelity : float
         How far small tables may be from those of training: 1 is as far as those of fresh rows
         would be, less is closer; 0 follows the model alone.
+    window : bool
+        A weaker rule for numbers: ``k`` counts the rows within one unit of the last digit.
     visit : list of names or "learnt"
         The order of the columns; by default that of the schema.
     keep : list of names
@@ -69,6 +77,7 @@ class Forest(CodedMethod):
     min_leaf: Annotated[int, AtLeast(1)] = 10
     penalty: Annotated[float, AtLeast(0)] = 1.0
     fidelity: Annotated[float, AtLeast(0)] = 0.9
+    window: bool = False
     visit: Sequence[str] | str | None = None
     keep: Sequence[str] | str = ()
     codecs_: list[ColumnCodec] = field(init=False, repr=False, default_factory=list)
@@ -84,7 +93,8 @@ class Forest(CodedMethod):
         "others, as closely as fresh real rows would show them",
         loses="values that fewer than k training rows hold, extremes among them; relations that "
         "only few rows show",
-        claim="No value is shown that fewer than k training rows hold (k is 5 if not set); a "
+        claim="No value is shown that fewer than k training rows hold (k is 5 if not set); with "
+        "window=true, no number that fewer than k rows hold within one unit of its last digit. A "
         "number that a relation computes from values that are shown may be one. That bounds no "
         "attack on records or attributes: measure what the table discloses.",
         file="trees and shares over coded columns, and the values that may be shown; no value "
@@ -105,6 +115,11 @@ class Forest(CodedMethod):
         if self.visit is not None and not isinstance(self.visit, str):
             self.visit = tuple(self.visit)
 
+    @property
+    def rule(self) -> str | None:
+        """What may be shown, where the window rule is asked for: a sentence for the release."""
+        return WINDOW if self.window else None
+
     def fit(self, table: Table, rng: np.random.Generator, progress: Progress) -> Self:
         """Code the columns, then model each given those before it."""
         self._check_table(table, k=self.k)
@@ -115,24 +130,29 @@ class Forest(CodedMethod):
         plan = Plan.of(PlanRequest(visit=self.visit, method="cart", keep=self.keep), table)
         self.names_ = table.schema.modelled
         self.notes_ = []
-        fitted = [self._coded(table, name, self.k) for name in plan.order]
+        small = table.height < SMALL
+        fitted = [
+            self._coded(table, name, self.k, fine=small, window=self.window) for name in plan.order
+        ]
         self.codecs_ = [codec for codec, _ in fitted]
         codes = np.asfortranarray(np.column_stack([made for _, made in fitted]))
         if len(codes) > MOST_ROWS:
             self.notes_.append(f"the trees learnt from {MOST_ROWS:,} of {len(codes):,} rows")
             codes = np.asfortranarray(codes[np.sort(rng.choice(len(codes), MOST_ROWS, False))])
         self.models_, self.balance_ = [], None
+        design = Design.of(codes, self.codecs_) if small else None
         steps = len(plan.order) + 1
         with ThreadPoolExecutor(os.cpu_count()) as workers:
             for place, name in enumerate(plan.order):
                 given = tuple(plan.order.index(other) for other in plan.predictors[name])
                 kept = name in self.keep
                 self.models_.append(
-                    None if kept else self._model(codes, place, given, rng, workers)
+                    None if kept else self._model(codes, place, given, design, rng, workers)
                 )
                 progress("growing trees", place + 1, steps)
         if self.fidelity > 0 and not self.keep:
-            tried = min(max(4 * len(codes), TRIED[0]), TRIED[1])
+            least = TRIED_SMALL if small else TRIED[0]
+            tried = min(max(4 * len(codes), least), TRIED[1])
             pool = super()._sampled(tried, rng)
             self.balance_ = fit_balance(codes, pool, self._sizes, fidelity=self.fidelity)
         progress("growing trees", steps, steps)
@@ -143,6 +163,7 @@ class Forest(CodedMethod):
         codes: Codes,
         place: int,
         places: tuple[int, ...],
+        design: Design | None,
         rng: np.random.Generator,
         workers: ThreadPoolExecutor,
     ) -> Model | None:
@@ -153,6 +174,8 @@ class Forest(CodedMethod):
         shown = codes[:, place] < codec.size
         rows = codes if shown.all() else np.asfortranarray(codes[shown])
         target = rows[:, place].copy()
+        if design is not None:
+            return fit_smooth(design, codes, np.flatnonzero(shown), places, place, rng)
         counts = np.bincount(target, minlength=codec.size)
         group_of = group_codes(counts, ordered=codec.column.is_numeric)
         places = strongest(rows, places, group_of[target])
