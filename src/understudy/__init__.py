@@ -35,7 +35,7 @@ _HOMES = {
     "load": "understudy.synthesizers",
     "release": "understudy.workflows.release",
     "replace": "understudy.synthesizers.partial",
-    "schema": "understudy.data.tables",
+    "schema": "understudy.data.relations.schemas",
     "split": "understudy.data.tables",
     "synthesizer": "understudy.synthesizers",
     "verify": "understudy.workflows.verify",

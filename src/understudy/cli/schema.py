@@ -14,12 +14,12 @@ from understudy.cli import common
 @common.as_json
 @common.quiet
 def command(data: Path, out: Path | None, json_file: Path | None, quiet: bool) -> None:
-    """Say what the columns of DATA are, and why."""
-    from understudy.data.schema import dumps, infer
-    from understudy.data.tables import read_file
+    """Say what the columns of DATA are, why, and which relations hold between them."""
+    from understudy.data.relations.schemas import schema
+    from understudy.data.schema import dumps
 
     common.check_outputs([out], [data], json_file=json_file)
-    inferred = infer(read_file(data))
+    inferred = schema(data)
     if out is not None:
         common.write_text(dumps(inferred), out)
         common.say(f"wrote {out}", quiet=quiet)
@@ -28,7 +28,8 @@ def command(data: Path, out: Path | None, json_file: Path | None, quiet: bool) -
             {**dataclasses.asdict(column), "inferred": sorted(column.inferred)}
             for column in inferred
         ]
-        common.write_json({"version": 1, "columns": columns}, json_file)
+        relations = [dataclasses.asdict(relation) for relation in inferred.relations]
+        common.write_json({"version": 1, "columns": columns, "relations": relations}, json_file)
     elif not quiet:
         from rich.console import Console
         from rich.text import Text
@@ -37,4 +38,13 @@ def command(data: Path, out: Path | None, json_file: Path | None, quiet: bool) -
         table.columns[1].no_wrap = True
         for column in inferred:
             table.add_row(Text(column.name), column.kind, Text(column.why))
-        Console().print(table)
+        console = Console()
+        console.print(table)
+        if inferred.relations:
+            table = common.table("relation", "kind", "rows", "broken")
+            for relation in inferred.relations:
+                counts = [
+                    f"{n:,}" if n is not None else "" for n in (relation.rows, relation.broken)
+                ]
+                table.add_row(Text(relation.text), relation.kind, *counts)
+            console.print(table)

@@ -29,7 +29,7 @@ from understudy.data.tables.output import (
     write_text,
 )
 from understudy.data.tables.splitting import PART, holdout_rows, split
-from understudy.data.tables.table import Table, schema, warn_left_out
+from understudy.data.tables.table import Table, warn_left_out
 from understudy.jobs.locks import OWNER
 
 __all__ = [
@@ -53,7 +53,6 @@ __all__ = [
     "kind_of_frame",
     "read_file",
     "read_marker",
-    "schema",
     "sidecar",
     "split",
     "take_in",
