@@ -178,9 +178,8 @@ class DerivedColumn:
             words = status.str.strip_prefix(WORD)
             is_word = status.str.starts_with(WORD).fill_null(False)
             if is_word.any():
-                numbers = {"inf": np.inf, "-inf": -np.inf}
-                if set(words.filter(is_word)) <= set(numbers):
-                    words = words.replace_strict(numbers, default=None, return_dtype=pl.Float64)
+                if set(words.filter(is_word)) <= {"inf", "-inf"}:
+                    words = words.cast(pl.Float64, strict=False)
                 made = taken_where(is_word.to_numpy(), words, made)
             doubt = np.zeros(drawn.height, bool)
         elif self.mode == "own":

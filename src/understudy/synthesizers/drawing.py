@@ -249,6 +249,7 @@ class Drawing:
     broken: dict[str, int] = field(default_factory=dict, init=False)
     seen: Counts = field(default_factory=lambda: np.zeros(1, np.int64), init=False)
     wanted: int = field(default=0, init=False)
+    possible: int = field(default=0, init=False)
     doubted: int = field(default=0, init=False)
 
     @property
@@ -288,6 +289,9 @@ class Drawing:
                 return
             self._give_up_if_rare(found)
             need = (rows - found) * self.drawn // found if found else BATCH
+            if self.held.related and self.possible:  # no more than until rows in doubt are taken
+                left = DOUBTS * self.wanted - self.possible
+                need = min(need, max(left, rows - found) * self.drawn // self.possible)
             size = min(max(need, FIRST_DRAW), BATCH)
 
     def _balanced(self, rows: int, margins: Margins) -> Iterator[pl.DataFrame]:
@@ -366,7 +370,9 @@ class Drawing:
             good &= ~fails
         if self.given is not None:
             good &= self.given.mask(table)
-        if self.drawn < DOUBTS * max(self.wanted, FIRST_DRAW):
+        redraws = self.possible < DOUBTS * self.wanted
+        self.possible += int(good.sum())
+        if redraws:
             good &= ~doubt
         else:
             self.doubted += int((good & doubt).sum())

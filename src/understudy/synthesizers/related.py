@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from understudy.data.relations import Relation
 from understudy.data.schema import Column, Schema, few
+from understudy.data.shown import shown_codec
 from understudy.data.tables import Table
 from understudy.errors import OptionError, near
 from understudy.synthesizers.columns.plan import ColumnRule
@@ -31,6 +32,7 @@ from understudy.synthesizers.reshaped import CodeWords, MissingWhere, OneHotGrou
 
 Mask = NDArray[np.bool_]
 FRAME = "relation_"
+HIDDEN = 0.1  # of the rows: values that are not shown, so that nothing can be looked up for them
 ORDER_OF_KINDS = ("formula", "classes", "lookup", "one_hot", "order", "code", "missing")
 STEPS: dict[str, Any] = {
     kind.kind: kind for kind in (DerivedColumn, OrderedPair, OneHotGroup, CodeWords, MissingWhere)
@@ -288,6 +290,9 @@ class _Choice:
             return self._refuse(
                 relation, f"'{target}' would be as it was, since what it follows from is kept"
             )
+        hidden = [name for name in dict.fromkeys(sources) if self._is_hidden(name)]
+        if hidden:
+            return self._refuse(relation, f"too few values of '{hidden[0]}' may be shown")
         made = DerivedColumn.fit(self.table, parts, k=self.k, reads=self.reads)
         if made is None:
             return self._refuse(relation, f"no value of it is held by {self.k} rows")
@@ -297,6 +302,14 @@ class _Choice:
         return None
 
     _lookup = _classes = _formula
+
+    def _is_hidden(self, name: str) -> bool:
+        """Whether a method that promises k cannot show most values that others follow from."""
+        if self.k < 2 or not self.reads or name in self.keep or self._made(name):
+            return False
+        values, column = self.table.values(name), self.table.schema[name]
+        codec, codes = shown_codec(values, column, self.k)
+        return codec.shows_nothing or float((codes == codec.unseen).mean()) > HIDDEN
 
     def _one_hot(self, relation: Relation) -> None:
         blocked = [name for name in relation.sources if not self._free(name)]

@@ -447,7 +447,10 @@ class MissingWhere:
         return {}
 
     def outward(self, drawn: Table) -> tuple[list[pl.Series], Mask]:
-        """Take values out where they are to be missing; where not, take that of another row."""
+        """Take values out where they are to be missing; where not, take that of another row.
+
+        Such rows are not drawn again: that would make the condition more frequent than it is.
+        """
         where = missing_where(self.relation, drawn)
         lacking = is_missing(drawn, self.name) & ~where
         made = taken_where(~where, drawn.frame[self.name], None)
@@ -456,7 +459,7 @@ class MissingWhere:
                 made = made.fill_nan(None)
             filled = made.forward_fill().backward_fill()
             made = taken_where(lacking, filled, made)
-        return [made.alias(self.name)], lacking
+        return [made.alias(self.name)], lacking & (made.null_count() == drawn.height)
 
     def emitted(self, column: Column, told: Column | None) -> Column:
         """Tell what the method tells."""

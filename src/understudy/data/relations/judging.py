@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from understudy.data.arithmetic import Expression, column_names, evaluate
 from understudy.data.bins import Grid
 from understudy.data.bins import nearest as nearest_of
-from understudy.data.codec import write_values
+from understudy.data.codec import ColumnCodec, write_values
 from understudy.data.grammar import PairTest
 from understudy.data.schema import Column, Relation, Schema, Values, labels, same_level
 from understudy.data.tables import Condition, Table
@@ -87,12 +87,9 @@ class Learnt:
         """
         (source,) = self.relation.sources
         if self.relation.kind == "lookup":
-            keys = pl.Series(self.keys, dtype=pl.String)
-            texts, codes = key_texts(table, source), pl.Series(range(len(keys)), dtype=pl.Int64)
-            made = texts.replace_strict(keys, codes, default=-1, return_dtype=pl.Int64)
-            place = made.fill_null(-1).to_numpy().copy()
-            if None in self.keys:
-                place[texts.is_null().to_numpy()] = self.keys.index(None)
+            codec = ColumnCodec(table.schema[source], labels=self.keys, first=0)
+            codes = codec.encode(Values(None, key_texts(table, source))).astype(np.int64)
+            place = np.where(codes < codec.size, codes, -1)
             if nearest and table.schema[source].is_numeric:
                 place = self._nearest(place, table.numbers(source))
         else:

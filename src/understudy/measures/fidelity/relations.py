@@ -45,7 +45,7 @@ NO_EXACT = "Every relation is broken by some training records: none is counted i
 
 
 @dataclass(frozen=True)
-class Broken:
+class BrokenRelation:
     """The rows of the tables in which a relation says something, and those that break it."""
 
     learnt: Learnt
@@ -73,7 +73,7 @@ def relations(comparison: Comparison, *, resamples: Annotated[int, AtLeast(2)] =
     for number, one in enumerate(learnt):
         judged = {which: _judged(comparison, which, one) for which in comparison.tables}
         applies = {which: own[0] for which, own in judged.items()}
-        found.append(Broken(one, applies, {which: own[1] for which, own in judged.items()}))
+        found.append(BrokenRelation(one, applies, {which: own[1] for which, own in judged.items()}))
         comparison.progress(CARD.name, number + 1, len(learnt))
     exact = [one for one in found if one.is_exact]
     if not exact:
@@ -128,14 +128,14 @@ def _judged(comparison: Comparison, which: Which, learnt: Learnt) -> tuple[Mask,
     return judged.applies, judged.breaks
 
 
-def _any(found: Sequence[Broken], which: Which, comparison: Comparison) -> int:
+def _any(found: Sequence[BrokenRelation], which: Which, comparison: Comparison) -> int:
     made = np.zeros(comparison.height(which), bool)
     for one in found:
         made |= one.breaks[which]
     return int(made.sum())
 
 
-def _share_of(one: Broken, which: Which) -> float:
+def _share_of(one: BrokenRelation, which: Which) -> float:
     return float(one.breaks[which].mean()) if which in one.breaks else 0.0
 
 
@@ -170,7 +170,7 @@ def shifted_interval(
     return max(0.0, value - down), min(1.0, value + up)
 
 
-def _part(one: Broken, comparison: Comparison) -> Part:
+def _part(one: BrokenRelation, comparison: Comparison) -> Part:
     shares = _shares(one, comparison)
     name = one.text if one.is_exact else NEAR + one.text
     applies = share(
@@ -180,7 +180,7 @@ def _part(one: Broken, comparison: Comparison) -> Part:
     return Part(name, shares["synthetic"], shares.get("holdout"), more)
 
 
-def _shares(one: Broken, comparison: Comparison) -> dict[Which, float | None]:
+def _shares(one: BrokenRelation, comparison: Comparison) -> dict[Which, float | None]:
     """Give the shares of records that break a relation; real ones in steps of five records."""
     return {
         which: share(float(mask.sum()), comparison.height(which), real=which != "synthetic")
@@ -188,7 +188,7 @@ def _shares(one: Broken, comparison: Comparison) -> dict[Which, float | None]:
     }
 
 
-def _by_column(found: Sequence[Broken], comparison: Comparison) -> TableOfNumbers:
+def _by_column(found: Sequence[BrokenRelation], comparison: Comparison) -> TableOfNumbers:
     """List for each column the relations that it takes part in."""
     rows = []
     for name in comparison.names:
