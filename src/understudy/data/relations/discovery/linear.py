@@ -28,6 +28,7 @@ from understudy.data.relations.discovery.formulas import (
 from understudy.data.relations.discovery.transforms import is_line, joined
 
 FEWEST_ROWS = 40
+FEWEST_ROWS_IF_ROUNDED = 200  # where rounding may hide that coefficients only approximate
 ROWS_PER_COLUMN = 3
 MOST_TERMS = 8
 MOST_FOUND = 40
@@ -134,7 +135,7 @@ def _in_block(block: list[Field], rows: NDArray[np.int64]) -> Iterator[Combinati
             kept = _pruned(y, together, block, scaled, numbers, deviation)
             made = _combination(block[y], [block[i] for i in kept], rows) if kept else None
             if made is not None:
-                made = _better_target(made, rows)
+                made = _better_target(made, rows, block)
                 break
             refused.add(block[y].name)
             failed += 1
@@ -258,6 +259,8 @@ def _with_start(
             continue
         if checked.broken and max(one.digits for one in numbers) > MOST_DIGITS_IF_NEAR:
             continue
+        if checked.by_rounding and not simple and len(checked.holds) < FEWEST_ROWS_IF_ROUNDED:
+            continue
         made = Combination(target, tuple(sources), tuple(factors), start, checked, nats)
         if best is None or checked.broken < best.checked.broken:
             best = made
@@ -274,7 +277,9 @@ def _computed(factors: Sequence[float], start: float) -> Callable[..., Floats]:
     return compute
 
 
-def _better_target(made: Combination, rows: NDArray[np.int64]) -> Combination:
+def _better_target(
+    made: Combination, rows: NDArray[np.int64], block: Sequence[Field]
+) -> Combination:
     """Choose what is computed: the total of a sum, else the column with the largest spread."""
     best, key = made, _as_target(made)
     if key[1]:
@@ -282,7 +287,8 @@ def _better_target(made: Combination, rows: NDArray[np.int64]) -> Combination:
     for field in made.sources:
         if field.levels < 3:
             continue
-        others = [made.target, *(f for f in made.sources if f is not field)]
+        names = {made.target.name, *(f.name for f in made.sources)} - {field.name}
+        others = [f for f in block if f.name in names]
         other = _combination(field, others, rows)
         if other is None or other.checked.broken > best.checked.broken:
             continue
