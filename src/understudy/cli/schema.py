@@ -43,6 +43,8 @@ def command(data: Path, out: Path | None, json_file: Path | None, quiet: bool) -
         if inferred.relations:
             table = common.table("relation", "kind", "rows", "broken")
             for relation in inferred.relations:
-                counts = [f"{n:,}" if n is not None else "" for n in (relation.rows, relation.broken)]
+                counts = [
+                    f"{n:,}" if n is not None else "" for n in (relation.rows, relation.broken)
+                ]
                 table.add_row(Text(relation.text), relation.kind, *counts)
             console.print(table)

@@ -199,16 +199,19 @@ def test_equal_by_switch():
 
 def test_missing_exactly_where():
     state = rng(1).choice(["single", "married", "widowed"], ROWS)
-    age = [None if s == "single" else int(a) for s, a in zip(state, rng(2).integers(20, 80, ROWS))]
-    income = [None if s == "single" else float(a) for s, a in zip(state, rng(3).integers(1, 999, ROWS))]
-    assert texts({"state": state, "age": age, "income": income}) == [
+    frame = pl.DataFrame(
+        {"state": state, "age": rng(2).integers(20, 80, ROWS), "income": rng(3).normal(9, 2, ROWS)}
+    )
+    known = pl.when(pl.col("state") != "single")
+    frame = frame.with_columns(known.then(pl.col(name)).alias(name) for name in ("age", "income"))
+    assert texts(frame) == [
         "age is missing exactly where state == 'single'",
         "income is missing exactly where age is missing",
     ]
 
 
 def test_missing_that_a_formula_implies_is_not_said():
-    x = [None if r < 0.3 else v for r, v in zip(rng(1).random(ROWS), wages().tolist())]
+    x = [None if r < 0.3 else v for r, v in zip(rng(1).random(ROWS), wages().tolist(), strict=True)]
     y = [None if v is None else v**2 for v in x]
     assert texts({"x": x, "y": y}) == ["y = x ** 2"]
 
@@ -278,7 +281,8 @@ def test_each_column_is_computed_once_and_never_in_a_circle():
         "c": (a > 450).astype(int),
     }  # fmt: skip
     relations = found(columns)
-    computed = {r.target: r.sources for r in relations if r.kind in ("formula", "lookup", "classes")}
+    derived = ("formula", "lookup", "classes")
+    computed = {r.target: r.sources for r in relations if r.kind in derived}
     assert len(computed) == len(relations)
     assert len(computed) == 6
     left = dict(computed)
@@ -341,7 +345,10 @@ def test_any_affine_relation_is_found_with_its_own_coefficients(factor, start, s
 
 
 @settings(max_examples=30, deadline=None)
-@given(signs=st.lists(st.sampled_from([-1, 1, 2, 0.5]), min_size=2, max_size=6), seed=st.integers(0, 99))
+@given(
+    signs=st.lists(st.sampled_from([-1, 1, 2, 0.5]), min_size=2, max_size=6),
+    seed=st.integers(0, 99),
+)
 def test_any_combination_is_found(signs, seed):
     parts = {f"x{i}": np.round(rng(seed + 7 * i).normal(30, 9, 250), 1) for i in range(len(signs))}
     total = sum(sign * part for sign, part in zip(signs, parts.values(), strict=True))

@@ -3,9 +3,10 @@
 A formula holds where the column differs from what is computed by no more than the rounding of the
 column (half a unit of its last decimal) and that of its sources (half a unit each, by the slope;
 whole numbers are exact), and 1e-9 of the value; 5e-7 where a column has so many decimals that its
-numbers may be floats of 32 bits, or written with seven digits. It speaks of rows in which the column is present and the result is
-a finite number. A lookup speaks of the levels that at least k training rows hold. Classes are cut
-at the roundest number between two neighbours, but directly beside a number that many rows hold.
+numbers may be floats of 32 bits, or written with seven digits. It speaks of rows in which the
+column is present and the result is a finite number. A lookup speaks of the levels that at least k
+training rows hold. Classes are cut at the roundest number between two neighbours, but directly
+beside a number that many rows hold.
 """
 
 import math

@@ -4,8 +4,6 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from understudy.data.relations.discovery import discover
 from understudy.data.schema import Schema, infer, read
 from understudy.data.tables import Table, take_in
@@ -18,6 +16,7 @@ def schema(data: Any) -> Schema:
 
     Examples
     --------
+    >>> import polars as pl
     >>> frame = pl.DataFrame({"sex": ["f", "m"] * 30, "age": [*range(20, 80)]})
     >>> made = schema(frame.with_columns(born=2020 - pl.col("age")))
     >>> made["sex"].kind, [str(relation) for relation in made.relations]

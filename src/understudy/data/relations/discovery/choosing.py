@@ -9,12 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-
 import numpy as np
 
 from understudy.data.relations.discovery.fields import Field
 from understudy.data.relations.discovery.formulas import Proposal
-
 
 
 class Derived:
@@ -113,7 +111,7 @@ def choose_transforms(
                         todo.append(one.target)
             return len(seen)
 
-        for source in sorted(by_source, key=lambda n: (-reached(n), simple(n))):  # noqa: B023
+        for source in sorted(by_source, key=lambda n: (-reached(n), simple(n))):
             if source in derived:
                 continue
             todo = [source]

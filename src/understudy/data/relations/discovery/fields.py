@@ -24,7 +24,7 @@ MANY_DECIMALS = 6
 DOUBLE = 1e-9
 MOST_DECIMALS = 9
 SCREENED = 2000
-"""Rows on which pairs and triples of columns are looked at first; what passes is verified on all."""
+"""Rows on which pairs and triples of columns are looked at first; all verify what passes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +129,10 @@ def read_field(table: Table, column: Column) -> Field:
             numbers = numbers.copy()
             numbers[~np.isnan(numbers)] = _shortened(single)
             decimals = _decimals(np.unique(_shortened(single)))
-    if column.kind == "number" and column.unit is None and (
-        decimals is None or decimals >= MANY_DECIMALS
+    if (
+        column.kind == "number"
+        and column.unit is None
+        and (decimals is None or decimals >= MANY_DECIMALS)
     ):
         relative = SINGLE
     labels = values.labels if column.kind == "number" and column.levels else None

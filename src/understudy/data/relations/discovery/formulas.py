@@ -195,7 +195,7 @@ def check(
     present = _keep(present, finite)
     made, allowed, wanted = made[finite], allowed[finite], wanted[finite]
     holds = np.abs(made - wanted) <= allowed
-    counted = slice(None)
+    counted: slice | NDArray[np.int64] = slice(None)
     if fitted and len(holds):
         counted = _different([field.codes[present] for field in (target, *sources)])
     nats = 0.0

@@ -11,7 +11,9 @@ from understudy.data.relations.discovery.fields import Field, Floats, Mask
 from understudy.data.relations.discovery.formulas import plain, quoted
 from understudy.data.relations.discovery.switches import condition
 
-NEGATIVE = tuple(float(-v) for v in (*range(1, 10), *range(90, 100), *range(990, 1000), 9999, 99999))
+NEGATIVE = tuple(
+    float(-v) for v in (*range(1, 10), *range(90, 100), *range(990, 1000), 9999, 99999)
+)
 POSITIVE = tuple(float(v) for v in (77, 88, *range(96, 100), 777, 888, *range(996, 1000)))
 POSITIVE += (9998.0, 9999.0, 99999.0, 999999.0)
 CLEARLY_NEGATIVE = -7.0
@@ -162,7 +164,9 @@ def without_detours(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         (low, high)
         for low, high in pairs
         if not any(
-            high in after.get(mid, ()) for mid in after[low] if mid != high and low not in after.get(mid, ())
+            high in after.get(mid, ())
+            for mid in after[low]
+            if mid != high and low not in after.get(mid, ())
         )
         and low not in after.get(high, ())
     ]
@@ -212,7 +216,7 @@ def _missing_levels(field: Field, other: Field, k: int) -> list[str]:
     always = lost > 0.5 * total
     if always[0] or (total[1:] < k)[total[1:] > 0].any():
         return []
-    levels = [other.label(code) for code in np.flatnonzero(always[1:])]
+    levels = [other.label(int(code)) for code in np.flatnonzero(always[1:])]
     if not levels:
         return []
     predicted: Mask = always[codes]

@@ -108,7 +108,7 @@ def _blocks(
         blocks += 1
         covered.update(kept.tolist())
         complete = rows[shown[:, kept].all(1)]
-        yield [lines[i] for i in kept], complete
+        yield [lines[i] for i in kept.tolist()], complete
 
 
 def _in_block(block: list[Field], rows: NDArray[np.int64]) -> Iterator[Combination]:
@@ -157,7 +157,8 @@ def _explained_by_rounding(
     factors = -inverse / np.diagonal(inverse)[:, None]  # row y: on the scaled columns
     np.fill_diagonal(factors, 0)
     moved = np.sqrt((factors**2 * (slack / deviation) ** 2).sum(1))
-    return np.minimum((1.5 * own + 1.5 * moved) ** 2 + 1e-8, LEFT)
+    made: Floats = np.minimum((1.5 * own + 1.5 * moved) ** 2 + 1e-8, LEFT)
+    return made
 
 
 def _pruned(
@@ -175,7 +176,7 @@ def _pruned(
 
     def fitted(some: list[int]) -> tuple[Floats, bool]:
         part = together[np.ix_(some, some)] + RIDGE * np.eye(len(some))
-        factors = np.linalg.solve(part, together[some, y])
+        factors: Floats = np.asarray(np.linalg.solve(part, together[some, y]), float)
         slack = np.array([block[i].slack for i in some]) / deviation[some]
         allowed = own + np.abs(factors * slack).sum()
         away = np.abs(wanted - scaled[:, some] @ factors)

@@ -108,4 +108,3 @@ def _ordering(subject: Field, fields: Sequence[Field]) -> str | None:
         if best is None or (repeats > best[0]):
             best = (repeats, field.name)
     return None if best is None else best[1]
-

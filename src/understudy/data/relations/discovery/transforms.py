@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from understudy.data.relations.discovery.evidence import ENOUGH
 from understudy.data.relations.discovery.fields import Field, Floats
 from understudy.data.relations.discovery.formulas import (
-    Coefficient,
     MOST_DIGITS_IF_NEAR,
+    Coefficient,
     Proposal,
     check,
     plain,
@@ -79,7 +79,7 @@ def _alike(fields: Sequence[Field], rows: NDArray[np.int64]) -> list[tuple[int, 
     known = ~np.isnan(numbers)
     agree, _, seen = pairwise(plain_ranks, plain_ranks, known, known)
     agree = np.where(seen >= FEWEST_ROWS / 2, np.abs(agree), 0)
-    folds = (numbers < 0).any(0)
+    folds = np.asarray((numbers < 0).any(0))
     if folds.any():
         folded, _, _ = pairwise(plain_ranks, folded_ranks[:, folds], known, known[:, folds])
         agree[:, folds] = np.maximum(agree[:, folds], np.abs(folded))
@@ -137,7 +137,9 @@ def _best_shape(y: Field, x: Field, rows: NDArray[np.int64]) -> Proposal | None:
         if fitted is None:
             continue
         made = _shortened(y, x, shape, *fitted)
-        if made is not None and (best is None or (made.broken, -made.nats) < (best.broken, -best.nats)):
+        if made is not None and (
+            best is None or (made.broken, -made.nats) < (best.broken, -best.nats)
+        ):
             best = made
     return best
 
