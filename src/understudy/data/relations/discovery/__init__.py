@@ -65,7 +65,7 @@ def discover(table: Table, *, k: int = 5) -> tuple[Relation, ...]:
     >>> x = np.random.default_rng(0).integers(50, 99, 80)
     >>> found = discover(Table.of(pl.DataFrame({"grams": 1000 * x, "kilos": x})))
     >>> [relation.text for relation in found]
-    ['grams = 1000 * kilos']
+    ['kilos = grams / 1000']
     """
     if table.height < FEWEST_ROWS:
         return ()
