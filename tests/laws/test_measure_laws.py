@@ -74,6 +74,8 @@ def test_a_broken_column_is_flagged_in_fidelity(name, laws, tables):
         broken = tables["synthetic"].with_columns(age=pl.col("age") * 1e6, income=pl.lit(0.5))
     elif name == "fidelity.correlation":  # a town is related to nothing that could break
         broken = tables["synthetic"].with_columns(pl.col("income").shuffle(1))
+    elif name == "fidelity.relations":
+        broken = tables["synthetic"].with_columns(age=pl.lit(1))
     elif name == "fidelity.missingness":
         broken = tables["synthetic"].with_columns(pl.col("income").fill_null(0))
     else:

@@ -21,7 +21,7 @@ RHO = np.array([[1.0, 0.8, -0.5], [0.8, 1.0, -0.2], [-0.5, -0.2, 1.0]])
 
 
 def fit(train, seed: int = 0, schema=None, **options):
-    return us.synthesizer("copula", seed=seed, **options).fit(train, schema=schema)
+    return us.synthesizer("copula", seed=seed, relations=False, **options).fit(train, schema=schema)
 
 
 def normals(rows: int, seed: int = 0, correlation=RHO) -> np.ndarray:

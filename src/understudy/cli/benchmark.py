@@ -18,6 +18,7 @@ from understudy.options import REPLICATES, ROWS
 @common.target
 @click.option("--rows", type=common.WholeNumber(ROWS), help="As many as the control if not given.")
 @click.option("--out", type=common.FILE, help="A folder of finished cells, to go on from later.")
+@common.relations
 @common.schema
 @common.options
 @common.seed
@@ -30,6 +31,7 @@ def command(
     schema: Path | None,
     json_file: Path | None,
     quiet: bool,
+    relations: str,
     **asked: Any,
 ) -> None:
     """Try methods on splits of TRAIN: how faithful, how useful, how close, how costly.
@@ -45,6 +47,7 @@ def command(
         common.make_folder(out)
     if asked["target"] is None:
         common.say("no --target is named, so prediction is not measured", quiet=quiet)
+    asked["options"] = common.without_relations(asked["options"], asked["methods"], relations)
     with common.progress_bar(quiet) as progress:
         result = benchmark(
             train, holdout=holdout, schema=schema, out=out, progress=progress, **asked

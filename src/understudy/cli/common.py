@@ -95,6 +95,14 @@ def _value(text: str, option: Option | None) -> Any:
     return text if option is not None and option.is_text and not isinstance(value, str) else value
 
 
+def without_relations(
+    options: Mapping[str, dict[str, Any]], methods: Iterable[str], relations: str
+) -> dict[str, dict[str, Any]]:
+    """Set for methods that no relations are held, if they are switched off."""
+    off = {} if relations == "on" else {name: {"relations": False} for name in methods}
+    return {name: {**options.get(name, {}), **off.get(name, {})} for name in {**options, **off}}
+
+
 def listed(name: str, metavar: str, help: str) -> Callable[[Command], Command]:
     """Declare an option that takes names, divided by commas."""
     return click.option(name, callback=names, metavar=metavar, help=help)
@@ -118,6 +126,13 @@ class WholeNumber(click.IntRange):
 seed = click.option("--seed", type=WholeNumber(SEED), default=0, show_default=True)
 schema = click.option("--schema", type=FILE, help="A schema file with declared kinds.")
 html = click.option("--html", type=FILE, help="Write the report as one HTML file.")
+relations = click.option(
+    "--relations",
+    type=click.Choice(["on", "off"]),
+    default="on",
+    show_default=True,
+    help="Hold what follows between columns: those of the schema, or those found.",
+)
 method = click.option(
     "--method", default=DEFAULT_METHOD, show_default=True, help="See understudy methods."
 )

@@ -31,6 +31,12 @@ measure = "fidelity.trivariate"
 ratio_to_reference = 1.5
 reason = "Triples of columns should be about as close to training as those of fresh rows."
 
+[[rule]]
+measure = "fidelity.relations"
+difference_to_reference = 0.05
+if_applicable = true                   # kept where training has no relations between columns
+reason = "What always holds between columns, such as a computed one, should hold in the release."
+
 # [[rule]]
 # measure = "utility.classification"   # needs --target
 # lower = 0.85

@@ -22,6 +22,7 @@ from understudy.options import REPLICATES, ROWS, SEED
 @click.option(
     "--holdout-share", type=float, default=0.5, show_default=True, help="Rows kept as control."
 )
+@common.relations
 @common.group
 @common.roles
 @common.listed(
@@ -39,7 +40,7 @@ from understudy.options import REPLICATES, ROWS, SEED
 )
 @click.option("--restart", is_flag=True, help="Give up what an earlier run left unfinished.")
 @common.quiet
-def command(real: Path, policy: Path, out: Path, quiet: bool, **asked: Any) -> None:
+def command(real: Path, policy: Path, out: Path, quiet: bool, relations: str, **asked: Any) -> None:
     """Split REAL, synthesize, assess and judge; make the folder OUT if every rule is kept.
 
     The steward's folder beside it holds what must not be shared: real rows, model, receipt,
@@ -47,6 +48,7 @@ def command(real: Path, policy: Path, out: Path, quiet: bool, **asked: Any) -> N
     """
     from understudy.workflows.release import release
 
+    asked["options"] = common.without_relations(asked["options"], [asked["method"]], relations)
     with common.stopped(common.GOES_ON, quiet), common.progress_bar(quiet) as progress:
         decision = release(
             real,

@@ -48,6 +48,7 @@ MARGIN = "write such as sex=F:0.5,M:0.5"
 @click.option(
     "--constraint", multiple=True, metavar="EXPR", help="What every row meets, 'start <= end'."
 )
+@common.relations
 @common.listed("--replace", "A,B", "Draw only these columns, in order.")
 @common.listed("--keep", "A,B", "Draw all columns but these.")
 @click.option("--replace-where", metavar="EXPR", help="Only for records that meet a condition.")
@@ -73,6 +74,7 @@ def command(
     given: tuple[str, ...],
     margin: tuple[str, ...],
     constraint: tuple[str, ...],
+    relations: str,
     replace: tuple[str, ...],
     keep: tuple[str, ...],
     replace_where: str | None,
@@ -96,8 +98,10 @@ def command(
 
     if (train is None) == (model is None):
         raise click.UsageError("Give TRAIN or --from MODEL, one of the two.")
-    if model is not None and (method or options or schema or constraint):
-        raise click.UsageError("--from takes method, options, schema, constraints from the model.")
+    if model is not None and (method or options or schema or constraint or relations == "off"):
+        raise click.UsageError(
+            "--from takes method, options, schema, constraints, relations from the model."
+        )
     if model is not None and (epsilon is not None or ledger is not None):
         raise click.UsageError("--from spends nothing: its epsilon was spent when it was fitted.")
     whole = {
@@ -125,6 +129,7 @@ def command(
     with common.progress_bar(quiet) as progress:
         learnt: dict[str, Any] = {"seed": seed, "progress": progress}
         learnt |= {"method": method, "options": options, "constraints": constraint}
+        learnt["relations"] = relations == "on"
         if model is not None:
             release = _from_model(model, rows, conditions, seed, progress)
         elif replace or keep:
@@ -251,6 +256,7 @@ def _partial(
     method: str | None,
     options: Any,
     constraints: tuple[str, ...],
+    relations: bool,
     seed: int | None,
     progress: common.Progress,
 ) -> "Release":
@@ -272,6 +278,8 @@ def _partial(
         method=name,
         seed=seed or 0,
         progress=progress,
+        relations=relations,
+        fixed=keep,
         options=options.get(name, {}),
     )
     return Release.of_replacement(made)

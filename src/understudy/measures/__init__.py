@@ -19,6 +19,7 @@ from understudy.measures.fidelity import (
     missingness,
     moments,
     propensity,
+    relations,
 )
 from understudy.measures.privacy import (
     adversary,
@@ -59,6 +60,7 @@ _ALL: tuple[Callable[..., Finding], ...] = (
     moments.moments,
     correlation.correlation,
     missingness.missingness,
+    relations.relations,
     columns.normalized_kl,
     interval_overlap.interval_overlap,
     propensity.propensity,

@@ -65,27 +65,32 @@ def synthesizer(
     seed: Seed | None = None,
     progress: ProgressOrBar = silent,
     constraints: Sequence[str] = (),
+    relations: bool = True,
     **options: Any,
 ) -> Synthesizer:
     """Make a synthesizer by the name of its method, or by its class if that is registered.
 
     No seed is 0; for a method with an epsilon, it is noise that nobody can draw again. Constraints,
     such as ``"start <= end"``, are added to those of the schema; every synthetic row meets them.
-    ``progress=True`` shows a bar while it fits and samples.
+    So are relations between columns, such as ``bmi = weight / (height / 100) ** 2``, those of the
+    schema or those found in the rows, unless ``relations=False``. ``progress=True`` shows a bar
+    while it fits and samples.
 
     Examples
     --------
     >>> synthesizer("flip", p=0.2, seed=1).method
     Flip(p=0.2)
     """
-    check("", synthesizer, {"seed": seed})
+    check("", synthesizer, {"seed": seed, "relations": relations})
     if not isinstance(name, str):
         name = _registered(name)
     if name not in SYNTHESIZERS:
         raise OptionError(f"there is no method '{name}'", hint=near(name, SYNTHESIZERS))
     method = with_options(insist(SYNTHESIZERS[name]), options)
     claimed(method)
-    return Synthesizer(method, seed=seed, progress=progress, constraints=constraints)
+    return Synthesizer(
+        method, seed=seed, progress=progress, constraints=constraints, relations=relations
+    )
 
 
 def _registered(given: Any) -> str:

@@ -115,6 +115,13 @@ def abilities_of(method: Any) -> frozenset[str]:
     return made - {"epsilon" if "program" in has_parts and kind.foreign else "program"}
 
 
+def fewest_rows(method: Any) -> int:
+    """Give how many training rows hold any value that a method shows; 1 if it promises nothing."""
+    if "emitted" not in abilities_of(method):
+        return 1
+    return int(getattr(method, "least", getattr(method, "k", 1)))
+
+
 def ability_fault(method: type[Any]) -> str:
     """Say which ability a card claims that the method has no parts for; nothing if all is there."""
     for name in method.card.abilities:

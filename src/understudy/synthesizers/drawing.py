@@ -27,6 +27,7 @@ BATCH = 100_000
 FIRST_DRAW = 1_000
 FIRST_POOL = 10_000
 RAREST = 1_000
+DOUBTS = 20  # rows drawn for each that is asked for, before rows in doubt are taken
 HINT = "write such as sex=F:0.5,M:0.5"
 ROUNDS = 1_000
 NEAR = 1e-9
@@ -244,6 +245,9 @@ class Drawing:
     met: int = field(default=0, init=False)
     broken: dict[str, int] = field(default_factory=dict, init=False)
     seen: Counts = field(default_factory=lambda: np.zeros(1, np.int64), init=False)
+    wanted: int = field(default=0, init=False)
+    possible: int = field(default=0, init=False)
+    doubted: int = field(default=0, init=False)
 
     @property
     def schema(self) -> Schema:
@@ -252,6 +256,7 @@ class Drawing:
 
     def rows(self, rows: int, margins: Margins | None = None) -> Iterator[pl.DataFrame]:
         """Make rows in frames of at most 100,000, identifiers and all."""
+        self.wanted = rows
         if margins is not None:
             frames = self._balanced(rows, margins)
         elif self.held.rejects or self.given is not None:
@@ -281,6 +286,9 @@ class Drawing:
                 return
             self._give_up_if_rare(found)
             need = (rows - found) * self.drawn // found if found else BATCH
+            if self.held.related and self.possible:  # no more than until rows in doubt are taken
+                left = DOUBTS * self.wanted - self.possible
+                need = min(need, max(left, rows - found) * self.drawn // self.possible)
             size = min(max(need, FIRST_DRAW), BATCH)
 
     def _balanced(self, rows: int, margins: Margins) -> Iterator[pl.DataFrame]:
@@ -344,8 +352,12 @@ class Drawing:
         return int(min(max(1.1 * needed.max(), FIRST_DRAW), BATCH))
 
     def _next(self, size: int) -> pl.DataFrame:
-        """Draw rows once, and keep those that meet everything."""
-        made, broken = self.held.outward(self.draw(size, self.number))
+        """Draw rows once, and keep those that meet everything.
+
+        Rows of which relations are in doubt are left out as well, until many more have been drawn
+        than are asked for.
+        """
+        made, broken, doubt = self.held.outward(self.draw(size, self.number))
         frame = typed(made, self.held)
         table = Table(frame, self.schema)
         broken |= self.held.broken(table)
@@ -355,9 +367,24 @@ class Drawing:
             good &= ~fails
         if self.given is not None:
             good &= self.given.mask(table)
+        redraws = self.possible < DOUBTS * self.wanted
+        self.possible += int(good.sum())
+        if redraws:
+            good &= ~doubt
+        else:
+            self.doubted += int((good & doubt).sum())
         self.number, self.drawn = self.number + 1, self.drawn + size
         self.met += int(good.sum())
         return frame if good.all() else frame.filter(good)
+
+    def notes(self) -> list[str]:
+        """Say how many rows were taken although relations were in doubt of them."""
+        if not self.doubted:
+            return []
+        return [
+            f"{self.doubted:,} rows drawn late hold what training does not (a computed value out "
+            "of its range, or a value moved to hold a relation): too few others were made"
+        ]
 
     def _give_up_if_rare(self, found: int) -> None:
         if self.drawn < BATCH or found * RAREST >= self.drawn:
@@ -412,21 +439,25 @@ def complete(
 ) -> pl.DataFrame:
     """Draw the other columns of each record, again for those that break a constraint.
 
-    A record has 1,000 draws at most.
+    A record has 1,000 draws at most, and 20 where nothing but a relation is in doubt of it.
     """
+    doubts = "a relation"
 
-    def attempt(rows: pl.DataFrame) -> tuple[pl.DataFrame, Masks]:
-        made, broken = held.outward(draw(rows))
+    def attempt(rows: pl.DataFrame, tries: int) -> tuple[pl.DataFrame, Masks]:
+        made, broken, doubt = held.outward(draw(rows))
         frame = typed(made, held)
+        if held.related and tries < DOUBTS:
+            broken[doubts] = doubt
         return frame, broken | held.broken(Table(frame, held.fitted))
 
-    made, broken = attempt(kept)
+    made, broken = attempt(kept, 0)
     left = np.flatnonzero(np.logical_or.reduce([*broken.values(), np.zeros(made.height, bool)]))
     tries = 1
     while len(left) and tries < RAREST:
         copies = max(1, min(tries, RAREST - tries, BATCH // len(left)))
-        again, broken = attempt(kept[np.repeat(left, copies)])
-        good = ~np.logical_or.reduce(list(broken.values())).reshape(len(left), copies)
+        again, broken = attempt(kept[np.repeat(left, copies)], tries)
+        every = [*broken.values(), np.zeros(again.height, bool)]
+        good = ~np.logical_or.reduce(every).reshape(len(left), copies)
         found, first = good.any(axis=1), good.argmax(axis=1)
         index = np.arange(made.height)
         index[left[found]] = made.height + np.flatnonzero(found) * copies + first[found]

@@ -69,6 +69,8 @@ class NamedGenerator:
         """Whether ``log_likelihood`` has an answer for tables of this schema."""
         method: Any = synthesizer(self.method, **self.options).method
         redrawn = schema.constraints or self.options.get("constraints")  # what breaks one is
+        if schema.relations and self.options.get("relations", True):
+            return False  # rows are computed in part, and drawn again where that leaves the range
         if redrawn or "likelihood" not in abilities_of(method):
             return False
         return claimed(method) is None and bool(method.knows_chances(schema))
@@ -160,6 +162,8 @@ def generator(
         options = options_given(given.method)
         if given.constraints:
             options["constraints"] = tuple(given.constraints)
+        if not given.relations:
+            options["relations"] = False
         return NamedGenerator(given.method.card.name, options, version)
     if callable(given):
         plain = like is None or isinstance(like, str | Path | pl.DataFrame | pl.LazyFrame)

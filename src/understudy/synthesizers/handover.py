@@ -115,6 +115,7 @@ class Release:
             given=shown,
             margins=shares,
             constraints=schema.constraints,
+            relations=tuple(str(one) for one in schema.relations if one.is_judged),
             epsilon=epsilon,
             seeded=epsilon is not None and made.seeded_,
         )
@@ -246,6 +247,12 @@ def _what(marker: Marker) -> str:
         )
     if marker.constraints:
         text += f" Constraints that every row meets: {'; '.join(marker.constraints)}."
+    if marker.relations:
+        text += (
+            " Columns that follow from others were computed or looked up after the draw, or were "
+            f"put in order: {'; '.join(marker.relations)}. A number that is computed follows from "
+            "values that are shown; it may be one that few real rows hold."
+        )
     return text + (several if marker.replicates > 1 else "")
 
 

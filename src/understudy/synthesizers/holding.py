@@ -5,7 +5,7 @@
 numbers count from 1. Texts count too, in the form that the real ones have: where all of the most
 common length have one and the same character (``CUST-``), it stays; elsewhere a digit stands for a
 digit and a letter for a letter. A form that fewer than five rows share is not followed. ``Held``:
-all of them, and the conditions to check.
+all of them, the relations between columns (``related``), and the conditions to check.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ import json
 import math
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -21,12 +21,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.data.grammar import quoted_name
-from understudy.data.schema import Column, Schema, labels, read_values, same_level
+from understudy.data.schema import Column, Relation, Schema, labels, read_values, same_level
 from understudy.data.tables import Table, free_name
 from understudy.errors import DataError, OptionError
 from understudy.synthesizers.columns.plan import ColumnRule
 from understudy.synthesizers.constraints import Constraint, read_constraints
 from understudy.synthesizers.model_file import Damaged, State, texts
+from understudy.synthesizers.related import Related
 
 Masks = dict[str, NDArray[np.bool_]]
 FRAME = "together_"
@@ -290,7 +291,7 @@ def _signs(seen: set[str]) -> str:
 
 @dataclass(frozen=True)
 class Held:
-    """Conditions to check, combinations to take apart, identifiers to count.
+    """Conditions to check, combinations to take apart, relations to hold, identifiers to count.
 
     ``fitted`` is the schema of the rows that leave.
     """
@@ -299,15 +300,26 @@ class Held:
     conditions: tuple[Constraint, ...] = ()
     combinations: tuple[Combination, ...] = ()
     identifiers: tuple[Identifier, ...] = ()
+    related: Related = field(default_factory=Related)
 
     @classmethod
     def fit(
-        cls, table: Table, texts: Sequence[str], *, keep: Sequence[str] = (), reads: bool = True
+        cls,
+        table: Table,
+        texts: Sequence[str],
+        *,
+        relations: Sequence[Relation] = (),
+        keep: Sequence[str] = (),
+        reserved: Sequence[str] = (),
+        k: int = 1,
+        reads: bool = True,
     ) -> tuple[Self, Table]:
         """Take what the constraints need of a training table; gives also the table to learn from.
 
-        Columns that belong together are one there, unless some of them are kept. With ``reads`` =
-        False nothing is read off the rows, as a privacy budget demands.
+        Columns that belong together are one there, unless some of them are kept, and what follows
+        from others by a relation is taken out, unless it is kept or reserved; nothing is looked up
+        that fewer than k rows hold.
+        With ``reads`` = False nothing is read off the rows, as a privacy budget demands.
         """
         table = with_identifiers(table, texts)
         constraints = read_constraints(texts, table.schema)
@@ -330,20 +342,27 @@ class Held:
         unique = [one.names[0] for one in constraints if one.kind == "unique"]
         seen = {name: table.frame[name] for name in unique if reads and name in table.frame.columns}
         identifiers = tuple(Identifier.fit(seen.get(n), table.schema[n]) for n in unique)
-        made = cls(table.schema, conditions, combinations, identifiers)
-        inner = dataclasses.replace(table, schema=dataclasses.replace(table.schema, constraints=()))
+        reserved = [*reserved, *(n for c in constraints if c.condition is None for n in c.names)]
+        reserved += [name for text in table.schema.rules for name in ColumnRule.parse(text).names]
+        related, inner = Related.fit(
+            table, relations, keep=keep, reserved=reserved, k=k, reads=reads
+        )
+        schema = dataclasses.replace(table.schema, relations=related.relations)
+        made = cls(schema, conditions, combinations, identifiers, related)
+        inner = dataclasses.replace(inner, schema=dataclasses.replace(inner.schema, constraints=()))
         for combination in combinations:
             inner = combination.merge(inner)
         return made, inner
 
     def notes(self, table: Table) -> list[str]:
-        """Say how many training rows break a constraint."""
-        return [
+        """Say how many training rows break a constraint, and which relations are held."""
+        made = [
             f"{broken:,} of {table.height:,} training rows break the constraint {one.text}; "
             "no synthetic row does"
             for one in self.conditions
             if (broken := int(one.fails(table).sum()))
         ]
+        return made + self.related.notes()
 
     def narrowed(self, inner: Schema) -> Self:
         """Keep only the combinations that a method shows, and the schema that tells of no other."""
@@ -351,9 +370,7 @@ class Held:
         for combination in self.combinations:
             narrow, schema = combination.narrowed(schema, inner)
             kept.append(narrow)
-        told = {column.name: column for column in inner}
-        columns = tuple(told.get(column.name, column) for column in schema)
-        schema = dataclasses.replace(schema, columns=columns)
+        schema = self.related.emitted(schema, inner)
         return dataclasses.replace(self, fitted=schema, combinations=tuple(kept))
 
     @property
@@ -370,15 +387,19 @@ class Held:
     @property
     def rejects(self) -> bool:
         """Whether rows may have to be drawn again."""
-        return bool(self.conditions or self.combinations)
+        return bool(self.conditions or self.combinations or self.related)
 
-    def outward(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, Masks]:
-        """Take combinations apart; says also which rows show none of training."""
+    def outward(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, Masks, NDArray[np.bool_]]:
+        """Take combinations apart, and make what follows from others.
+
+        Says also which rows show no combination of training, and of which relations are in doubt.
+        """
         broken: Masks = {}
         for one in self.combinations:
             frame, unknown = one.split(frame)
             broken[one.text] = unknown
-        return frame, broken
+        frame, doubt = self.related.outward(frame, self.fitted)
+        return frame, broken, doubt
 
     def broken(self, table: Table) -> Masks:
         """Say for each condition which rows break it."""
@@ -404,11 +425,13 @@ class Held:
         return {
             "together": [{"names": one.names, "merged": one.merged} for one in self.combinations],
             "unique": [one.to_dict() for one in self.identifiers],
+            "relations": self.related.to_dict(),
         }
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Give the frames of a model file."""
-        return {f"{FRAME}{i}": one.pool for i, one in enumerate(self.combinations)}
+        pools = {f"{FRAME}{i}": one.pool for i, one in enumerate(self.combinations)}
+        return pools | self.related.frames()
 
     def without(self, state: State) -> State:
         """Give what is the method's own of what was saved."""
@@ -425,7 +448,11 @@ class Held:
         )
         identifiers = tuple(Identifier.from_dict(one, schema) for one in plain.get("unique", ()))
         conditions = tuple(one for one in constraints if one.condition is not None)
-        return cls(schema, conditions, combinations, identifiers)
+        split = [name for one in combinations if one.merged is not None for name in one.names]
+        columns = tuple(schema[name] for name in split if name not in inner)
+        shown = dataclasses.replace(inner, columns=(*inner.columns, *columns))
+        related = Related.restore(plain.get("relations", []), state, schema, shown)
+        return cls(schema, conditions, combinations, identifiers, related)
 
 
 def with_identifiers(table: Table, texts: Sequence[str]) -> Table:

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.schema import Schema
+from understudy.data.relations import relations_of
+from understudy.data.schema import Relation, Schema
 from understudy.data.tables import Condition, Table, warn_left_out
 from understudy.errors import DataError, OptionError
 from understudy.jobs.progress import ProgressOrBar, reporter, shows_progress, silent
@@ -26,6 +27,7 @@ from understudy.synthesizers.constraints import all_constraints, check_names
 from understudy.synthesizers.holding import Held, with_identifiers
 
 FALLBACK = "cart"
+DEPENDS = ("formula", "lookup", "classes", "missing")
 
 
 class Completes(Protocol):
@@ -59,6 +61,7 @@ def replace(
     seed: Seed = 0,
     progress: ProgressOrBar = silent,
     constraints: Annotated[Sequence[str], 'give a list of texts, such as ["start <= end"]'] = (),
+    relations: bool = True,
     **options: Any,
 ) -> Any:
     """Draw columns of a table anew, given its other columns; row i stays the same person.
@@ -83,6 +86,10 @@ def replace(
     constraints : list of str, optional
         What every record meets, such as ``"start <= end"``, beside those of the schema. The model
         learns from records that meet them, and a record that breaks one is drawn again.
+    relations : bool
+        Whether columns that follow from replaced ones are computed anew, such as ``bmi`` from
+        ``weight``. A column that follows from kept ones alone is drawn: computed, it would be as
+        it was.
 
     Examples
     --------
@@ -101,6 +108,7 @@ def replace(
         seed=seed,
         progress=reporter(progress),
         constraints=constraints,
+        relations=relations,
         options=options,
     )
     warn_left_out(made.real, real, schema)
@@ -131,6 +139,7 @@ class Replacement:
     made: Synthesizer
     held: Held
     learnt_elsewhere: bool = False
+    said: tuple[str, ...] = ()
     fitted_: int | None = None
 
     @classmethod
@@ -146,9 +155,14 @@ class Replacement:
         seed: int = 0,
         progress: ProgressOrBar = silent,
         constraints: Sequence[str] = (),
+        relations: bool = True,
+        fixed: Sequence[str] = (),
         options: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Check what is asked for, before any work is done."""
+        """Check what is asked for, before any work is done.
+
+        Columns that follow from replaced ones are replaced too, unless they are ``fixed``.
+        """
         name, given = method or default_method(), dict(options or {})
         if "keep" in given:
             raise OptionError(f"{name}: keep is what is not replaced", hint="leave it out")
@@ -162,15 +176,23 @@ class Replacement:
         table = Table.of(real, schema, name="training table").with_rows()
         table = with_identifiers(table, all_constraints(table.schema, constraints))
         names = check_columns(columns, table.schema)
+        known = relations_of(table) if relations else ()
+        names, said = with_dependents(names, known, table.schema, fixed)
         kept = tuple(n for n in table.schema.modelled if n not in names)
-        made = synthesizer(name, seed=seed, progress=progress, **{**given, "keep": kept})
+        made = synthesizer(
+            name, seed=seed, progress=progress, relations=relations, **{**given, "keep": kept}
+        )
         source = table
         if train_on is not None:
             source = Table.of(train_on, table.schema, name="table to learn from").with_rows()
         columns_in_order = tuple(table.schema[n] for n in (*kept, *names))
         held = Held.fit(table, table.schema.constraints, keep=kept)[0]
         ordered = dataclasses.replace(
-            table.schema, columns=columns_in_order, visit=(), constraints=held.texts
+            table.schema,
+            columns=columns_in_order,
+            visit=(),
+            constraints=held.texts,
+            relations=known,
         )
         learns = _chosen(source, condition) & held.met(source)
         if not learns.any():
@@ -181,7 +203,8 @@ class Replacement:
         rows = source.frame.filter(learns).select(ordered.names)
         train = Table(rows, ordered, source.name)
         chosen = _chosen(table, condition)
-        whole = cls(table, names, condition, chosen, train, made, held, train_on is not None)
+        elsewhere = train_on is not None
+        whole = cls(table, names, condition, chosen, train, made, held, elsewhere, said)
         whole._refuse_what_stays()
         return whole
 
@@ -220,8 +243,41 @@ class Replacement:
         wanted = replicate if self.made.is_proper else 0
         if self.fitted_ != wanted:
             self.made.fit(self.train, replicate=wanted)
-            self.made.notes_ = self.held.notes(self.real)
+            related = self.made.held_.related.notes()
+            self.made.notes_ = [*self.held.notes(self.real), *self.said, *related]
             self.fitted_ = wanted
+
+
+def with_dependents(
+    names: tuple[str, ...],
+    relations: Sequence[Relation],
+    schema: Schema,
+    fixed: Sequence[str] = (),
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Add the columns that follow from replaced ones; says also which, and which not and why."""
+    made, said = list(names), []
+    held = [one for one in relations if one.kind in DEPENDS and not one.is_near]
+    while True:
+        found = None
+        for one in held:
+            target = one.target
+            if target is None or target in made or target not in schema.modelled:
+                continue
+            if set(one.sources) & set(made) and target not in fixed:
+                found = one
+                break
+        if found is None or len(made) + 1 >= len(schema.modelled):
+            break
+        made.append(str(found.target))
+        said.append(f"{found.target} is made anew, since it follows from what is replaced: {found}")
+    for one in held:
+        if one.target in fixed and one.target not in made and set(one.sources) & set(made):
+            told = ", ".join(name for name in one.sources if name in made)
+            said.append(
+                f"{one.target} is kept, so {one} no longer holds in records whose {told} is "
+                "replaced"
+            )
+    return tuple(made), tuple(said)
 
 
 def all_but(keep: Sequence[str], schema: Schema) -> tuple[str, ...]:

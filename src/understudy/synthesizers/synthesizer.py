@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 
 from understudy._version import __version__
-from understudy.data.schema import Schema, dumps, loads
+from understudy.data.relations import relations_of
+from understudy.data.schema import Relation, Schema, dumps, loads
 from understudy.data.tables import Table, warn_left_out, whole_file
 from understudy.data.tables.frames import as_it_is
 from understudy.errors import OptionError, UnderstudyError
@@ -22,13 +23,20 @@ from understudy.jobs.progress import Progress, reporting, silent
 from understudy.judging.comparison import stream
 from understudy.options import MOST_ROWS, check_number
 from understudy.synthesizers import claims
-from understudy.synthesizers.base import Method, abilities_of, options_given, with_options
+from understudy.synthesizers.base import (
+    Method,
+    abilities_of,
+    fewest_rows,
+    options_given,
+    with_options,
+)
 from understudy.synthesizers.budget import Step
 from understudy.synthesizers.constraints import all_constraints, given_condition
 from understudy.synthesizers.drawing import Drawing, Margins, complete
 from understudy.synthesizers.holding import Held
 from understudy.synthesizers.model_file import Origin, State, read_model, whole, write_model
 from understudy.synthesizers.registry import restorable
+from understudy.synthesizers.related import named_columns
 
 MOST_TRAINING_ROWS = 1 << 32
 LONGEST_REPR = 300
@@ -49,6 +57,9 @@ class Synthesizer:
     A seed that is given nevertheless draws the noise, with a warning (by ``tell``), and nothing
     that is saved or sampled depends on it otherwise.
 
+    Relations between columns are held in every row: those of a schema that is given, or else those
+    found in the rows; under epsilon those that a person declared. ``relations=False``: none is.
+
     Examples
     --------
     >>> from understudy.synthesizers import synthesizer
@@ -61,6 +72,7 @@ class Synthesizer:
     seed: int | None = None
     progress: Progress | bool = silent
     constraints: Sequence[str] = ()
+    relations: bool = True
     tell: Callable[[str], None] = field(default=warn)
     schema_: Schema | None = field(default=None, init=False)
     give_back_: Any = field(default=None, init=False)
@@ -120,7 +132,15 @@ class Synthesizer:
             claims.refuse_typed_by_rows(train, table.schema)
             table = claims.without_reasons(table)
         texts = all_constraints(table.schema, self.constraints)
-        held, inner = Held.fit(table, texts, keep=self._kept, reads=epsilon is None)
+        held, inner = Held.fit(
+            table,
+            texts,
+            relations=self._relations(table, reads=epsilon is None),
+            keep=self._kept,
+            reserved=named_columns(options_given(self.method), table.schema),
+            k=fewest_rows(self.method),
+            reads=epsilon is None,
+        )
         self.notes_ = held.notes(table) if epsilon is None else []
         self.held_ = held
         if epsilon is not None:
@@ -168,6 +188,12 @@ class Synthesizer:
         self.spending_, self.ledger_ = tuple(account.steps), account.said
         self.seeded_ = self.seed is not None
         return self
+
+    def _relations(self, table: Table, *, reads: bool) -> tuple[Relation, ...]:
+        """Give the relations to be held: those of the schema, or those found in the rows."""
+        if not self.relations:
+            return ()
+        return relations_of(table) if reads else table.schema.relations
 
     def _emitted(self, table: Table) -> Schema:
         method: Any = self.method
@@ -259,6 +285,7 @@ class Synthesizer:
         guard = nullcontext() if self.origin_ is None else self.origin_.guarded()
         with guard, reporting(self.progress) as drawing.progress:
             yield from drawing.rows(rows, margins)
+        self.notes_ += drawing.notes()
 
     def complete(self, kept: Table, replicate: int = 0) -> pl.DataFrame:
         """Draw the columns that the method does not keep for the rows of a table."""
@@ -327,7 +354,7 @@ class Synthesizer:
             "rows": self.rows_,
             "schema": dumps(self.fitted),
         }
-        if self.fitted.constraints:
+        if self.fitted.constraints or self.held_.related:
             head |= {"inner": dumps(self.inner_), "held": self.held_.to_dict()}
         if self.spending_ is not None:
             head["spending"] = [step.to_dict() for step in self.spending_]

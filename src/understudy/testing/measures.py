@@ -11,8 +11,9 @@ from unittest import mock
 import numpy as np
 import polars as pl
 
-from understudy.data import tables
+from understudy.data.schema import Relation
 from understudy.data.source import Source
+from understudy.data.tables import Table
 from understudy.judging.comparison import Comparison, compare_tables
 from understudy.judging.findings import Finding
 from understudy.measures import Measure, choose
@@ -115,9 +116,13 @@ class MeasureLaws:
         self, train: pl.DataFrame, synthetic: Any, holdout: Any = None, **more: Any
     ) -> Assessment:
         """Assess with all measures, in the roles that the table has columns for."""
+        schema = Table.of(train).schema
+        if {"age", "children"} <= set(schema.modelled):  # for what is about relations
+            holds = Relation.parse("children <= age", schema.names)
+            schema = replace(schema, relations=(holds,))
         given = {
             "measures": list(self.measures.values()),
-            "schema": tables.Table.of(train).schema,
+            "schema": schema,
             **_roles(train.columns),
             **more,
         }

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from understudy.attacks import ATTACKS
 from understudy.attacks.refits import BUDGET, AttackSetting, Refits, unheard
+from understudy.data.relations import with_relations
 from understudy.data.schema import Schema
 from understudy.data.source import source_of
 from understudy.data.tables import Table, warn_left_out
@@ -84,7 +85,7 @@ def attack(
         raise OptionError(f"there is no attack '{game}'", hint=near(game, ATTACKS))
     check(name, ATTACKS[name], options or {})
     given = () if release is None else release
-    real = Table.of(train, schema, name="training table").with_rows()
+    real = with_relations(Table.of(train, schema, name="training table").with_rows())
     warn_left_out(real, train, schema)
     released = tuple(
         Table.of(table, real.schema, name="release").with_rows()

@@ -1,6 +1,18 @@
-"""Relations between the columns of a table: what they say of rows, and what they are read off."""
+"""Relations between the columns of a table: found, judged, learnt."""
 
+from understudy.data.relations.discovery import discover
 from understudy.data.relations.judging import Judged, Learnt, judge, learn
+from understudy.data.relations.known import relations_of, with_relations
 from understudy.data.schema import Relation, RelationKind
 
-__all__ = ["Judged", "Learnt", "Relation", "RelationKind", "judge", "learn"]
+__all__ = [
+    "Judged",
+    "Learnt",
+    "Relation",
+    "RelationKind",
+    "discover",
+    "judge",
+    "learn",
+    "relations_of",
+    "with_relations",
+]

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from understudy.data.arithmetic import Expression, column_names, evaluate
 from understudy.data.bins import Grid
-from understudy.data.codec import write_values
+from understudy.data.bins import nearest as nearest_of
+from understudy.data.codec import ColumnCodec, write_values
 from understudy.data.grammar import PairTest
 from understudy.data.schema import Column, Relation, Schema, Values, labels, same_level
 from understudy.data.tables import Condition, Table
@@ -79,16 +80,18 @@ class Learnt:
     known: Mask = field(default_factory=lambda: np.empty(0, bool))
     digits: str = ""
 
-    def places(self, table: Table) -> NDArray[np.int64]:
-        """Find the key or the class of each row; -1 where nothing is known."""
+    def places(self, table: Table, *, nearest: bool = False) -> NDArray[np.int64]:
+        """Find the key or the class of each row; -1 where nothing is known.
+
+        With ``nearest``, a number that is no key has the place of the nearest one that is.
+        """
         (source,) = self.relation.sources
         if self.relation.kind == "lookup":
-            keys = pl.Series(self.keys, dtype=pl.String)
-            texts, codes = key_texts(table, source), pl.Series(range(len(keys)), dtype=pl.Int64)
-            made = texts.replace_strict(keys, codes, default=-1, return_dtype=pl.Int64)
-            place = made.fill_null(-1).to_numpy().copy()
-            if None in self.keys:
-                place[texts.is_null().to_numpy()] = self.keys.index(None)
+            codec = ColumnCodec(table.schema[source], labels=self.keys, first=0)
+            codes = codec.encode(Values(None, key_texts(table, source))).astype(np.int64)
+            place = np.where(codes < codec.size, codes, -1)
+            if nearest and table.schema[source].is_numeric:
+                place = self._nearest(place, table.numbers(source))
         else:
             numbers = table.numbers(source)
             left = np.searchsorted(self.cuts, numbers, side="left")
@@ -100,7 +103,17 @@ class Learnt:
         place[(place >= 0) & ~self.known[place]] = -1
         return place.astype(np.int64)
 
-    def values(self, table: Table) -> tuple[pl.Series, Mask]:
+    def _nearest(self, place: NDArray[np.int64], numbers: Floats) -> NDArray[np.int64]:
+        known = pl.Series(self.keys, dtype=pl.String).cast(pl.Float64, strict=False)
+        keys = known.fill_null(float("nan")).to_numpy()
+        order = np.argsort(keys)[: int((~np.isnan(keys)).sum())]
+        lost = (place < 0) & ~np.isnan(numbers)
+        if len(order) and lost.any():
+            place = place.copy()
+            place[lost] = order[nearest_of(keys[order], numbers[lost])]
+        return place
+
+    def values(self, table: Table, *, nearest: bool = False) -> tuple[pl.Series, Mask]:
         """Compute the target, as its column is written; says also where something is known."""
         name = self.relation.target
         if name is None:
@@ -109,7 +122,7 @@ class Learnt:
             computed, applies = computed_values(self.relation, table)
             column = table.schema[name]
             return written_numbers(computed, column, self.digits).alias(name), applies
-        place = self.places(table)
+        place = self.places(table, nearest=nearest)
         known = place >= 0
         at = pl.Series(place).set(pl.Series(~known), None)
         return self.pool.gather(at).alias(name), known
@@ -197,8 +210,8 @@ def learn(relation: Relation, table: Table, *, k: int = 5) -> Learnt:
 
 def key_texts(table: Table, name: str) -> pl.Series:
     """Give a column as text, one text for one value whatever the storage."""
-    if name in table.schema.modelled:
-        return table.plain[name]
+    if table.schema[name].is_modelled:
+        return table.text(name)
     return labels(table.frame[name])
 
 
@@ -208,7 +221,7 @@ def column_texts(series: pl.Series, column: Column) -> pl.Series:
     frame = pl.DataFrame({name: series})
     if not column.is_modelled:
         return labels(series)
-    return Table(frame, Schema((column,))).plain[name]
+    return Table(frame, Schema((column,))).text(name)
 
 
 def is_missing(table: Table, name: str) -> Mask:

@@ -61,6 +61,7 @@ class Marker:
     given: str | None = None
     margins: str | None = None
     constraints: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
     replicate: int | None = 1
     replicates: int = 1
     files: tuple[str, ...] = ()
@@ -103,7 +104,7 @@ class Marker:
         return self.digests[self.files.index(path.name)]
 
 
-LISTS = ("replaced", "constraints", "files", "models", "digests")
+LISTS = ("replaced", "constraints", "relations", "files", "models", "digests")
 FORM = {
     "synthetic": bool,
     "method": str,

@@ -33,6 +33,9 @@ CASTS = {"integer": pl.Int64, "float": pl.Float64}
 class Table:
     """A frame, what its columns are, what to call it, and how to give its kind back.
 
+    ``is_inferred`` says that the schema was read off the rows here, and that no relations between
+    the columns have been looked for.
+
     Examples
     --------
     >>> table = Table.of(pl.DataFrame({"sex": ["f", "m", "f"], "age": [31, 44, 19]}))
@@ -45,6 +48,7 @@ class Table:
     name: str = "table"
     give_back: GiveBack = as_it_is
     give_plain: GiveBack = as_it_is
+    is_inferred: bool = False
     once: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
     @classmethod
@@ -65,12 +69,13 @@ class Table:
             return data
         schema = as_schema(schema)
         taken = take_in(data, name, (schema or Schema(())) if alone else None)
+        is_inferred = schema is None
         if schema is None:
             schema = infer(taken.frame)
         else:
             _fits(taken, schema)
         frame = _conform(taken, schema, as_text=alone)
-        return cls(frame, schema, taken.name, taken.give_back, taken.give_plain)
+        return cls(frame, schema, taken.name, taken.give_back, taken.give_plain, is_inferred)
 
     def __post_init__(self) -> None:
         if not self.schema.modelled:
@@ -113,7 +118,11 @@ class Table:
     def plain(self) -> pl.DataFrame:
         """The modelled columns as text, equal for equal values in whatever storage."""
         names = self.schema.modelled
-        return self.once("plain", lambda: pl.DataFrame({n: self._plain(n) for n in names}))
+        return self.once("plain", lambda: pl.DataFrame({n: self.text(n) for n in names}))
+
+    def text(self, name: str) -> pl.Series:
+        """Give a column as text, equal for equal values in whatever storage."""
+        return self.once(("text", name), lambda: self._plain(name))
 
     def _plain(self, name: str) -> pl.Series:
         column, series = self.schema[name], self.frame[name]

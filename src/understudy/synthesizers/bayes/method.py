@@ -79,8 +79,8 @@ class Bayes(CodedMethod):
         "`least` training rows hold; under epsilon, where numbers lie within a cell",
         claim="With epsilon: epsilon-differential privacy for one row added or removed, domain, "
         "structure and number of rows included, if the schema was declared without a look at the "
-        "data. Without: no value is shown that fewer than `least` rows hold, which bounds no "
-        "attack.",
+        "data. Without: no value is shown that fewer than `least` rows hold, but a number that a "
+        "relation computes from values that are shown may be one; this bounds no attack.",
         file="shares over coded columns and the values that may be shown; with epsilon noisy "
         "shares and declared or bought domains only, and what was spent",
         holds="model",

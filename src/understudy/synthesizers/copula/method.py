@@ -72,8 +72,9 @@ class Copula(CodedMethod):
         "questions that are skipped",
         loses="relations that bend, those of three columns that pairs do not imply, and values "
         "that fewer than k training rows hold, extremes among them",
-        claim="No value is shown that fewer than k training rows hold (k is 5 if not set). That "
-        "bounds no attack on records or attributes: measure what the table discloses.",
+        claim="No value is shown that fewer than k training rows hold (k is 5 if not set); a "
+        "number that a relation computes from values that are shown may be one. That bounds no "
+        "attack on records or attributes: measure what the table discloses.",
         file="correlations of latent normals, shares of codes and the values that may be shown; "
         "no value that fewer than k training rows hold",
         holds="model",

@@ -84,8 +84,9 @@ class Forest(CodedMethod):
         "others, as closely as fresh real rows would show them",
         loses="values that fewer than k training rows hold, extremes among them; relations that "
         "only few rows show",
-        claim="No value is shown that fewer than k training rows hold (k is 5 if not set). That "
-        "bounds no attack on records or attributes: measure what the table discloses.",
+        claim="No value is shown that fewer than k training rows hold (k is 5 if not set); a "
+        "number that a relation computes from values that are shown may be one. That bounds no "
+        "attack on records or attributes: measure what the table discloses.",
         file="trees and shares over coded columns, and the values that may be shown; no value "
         "that fewer than k training rows hold",
         holds="model",

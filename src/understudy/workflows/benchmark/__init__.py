@@ -50,6 +50,7 @@ MEASURED = (
     "fidelity.bivariate",
     "fidelity.trivariate",
     "fidelity.detection",
+    "fidelity.relations",
     "utility.classification",
     "privacy.identical_matches",
     "privacy.closest_record",
@@ -406,7 +407,7 @@ def _cells(
                 continue
             if halves is None or of != number:
                 halves, of = plan.halves(number, cell["seed"]), number
-            yield CellTask(cell, *halves, plan.real.schema)
+            yield CellTask(cell, *halves, plan.real.schema, plan.real.is_inferred)
 
     for outcome in run(CellJob(), waiting(), workers=1, limit=math.inf, alone=True):
         cell = outcome.task.cell

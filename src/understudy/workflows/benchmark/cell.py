@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from understudy.data.relations import with_relations
 from understudy.data.schema import Schema
+from understudy.data.tables import Table
 from understudy.synthesizers import SYNTHESIZERS, Synthesizer, abilities_of, synthesizer
 from understudy.workflows.assess import assess
 
@@ -28,6 +30,12 @@ class CellTask:
     train: pl.DataFrame
     control: pl.DataFrame
     schema: Schema
+    is_inferred: bool = False
+
+    @property
+    def table(self) -> Table:
+        """The rows to fit; where nobody gave a schema, their relations are looked for."""
+        return Table(self.train, self.schema, "training table", is_inferred=self.is_inferred)
 
 
 class CellJob:
@@ -38,7 +46,8 @@ class CellJob:
         cell, train, control = task.cell, task.train, task.control
         warm_up(cell, train, task.schema)
         made = _synthesizer(cell)
-        _, fit = spent(lambda: made.fit(train, schema=task.schema))
+        table = task.table
+        _, fit = spent(lambda: made.fit(table))
         rows = cell["rows"] or control.height
         synthetic, sample = spent(lambda: made.sample(rows))
         if _is_foreign(cell):
@@ -50,7 +59,7 @@ class CellJob:
             target=cell["target"],
             measures=cell["measures"],
             options=cell["measure_options"],
-            schema=task.schema,
+            schema=with_relations(table).schema,
             seed=cell["seed"],
         )
         findings = [finding.to_dict() for finding in result]

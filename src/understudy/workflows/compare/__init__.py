@@ -397,7 +397,7 @@ def _flips(train: Table, compared: _Comparisons) -> Iterator[tuple[float, float,
     request = compared.request
     cheap = {name: {**request.options.get(name, {}), **CHEAP[name]} for name in DECIDING}
     for p in FLIPS:
-        made = synthesizer("flip", p=p, seed=request.seed).fit(train)
+        made = synthesizer("flip", p=p, seed=request.seed, relations=False).fit(train)
         table = Table.of(pl.concat(list(made.batches())), train.schema, name="flip")
         comparison = compared.with_release([table], options=cheap)
         fidelity, share = (run_measure(MEASURES[name], comparison) for name in DECIDING)

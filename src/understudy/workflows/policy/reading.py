@@ -12,7 +12,7 @@ from understudy.measures import Measure
 from understudy.workflows.policy.rules import Policy, Rule
 
 BOUNDS = ("upper", "lower", "ratio_to_reference", "difference_to_reference")
-KEYS = ("measure", "part", "by", *BOUNDS, "reason")
+KEYS = ("measure", "part", "by", *BOUNDS, "if_applicable", "reason")
 TOP = ("version", "required", "maximum_epsilon", "rule")
 VERSION = 1
 SHARES = ("fraction", "AUC")
@@ -111,6 +111,10 @@ class _PolicyReader:
         for key in ("part", "by", "reason"):
             if not isinstance(entry.get(key, ""), str):
                 raise OptionError(f"{here}: {key} = {entry[key]!r} is no text", hint="put quotes")
+        if not isinstance(entry.get("if_applicable", False), bool):
+            raise OptionError(
+                f"{here}: if_applicable = {entry['if_applicable']!r}", hint="write true or false"
+            )
         if "part" in entry and "by" in entry:
             raise OptionError(f"{here}: part and by in one rule", hint="write two rules")
         bounds = {key: entry[key] for key in BOUNDS if key in entry}

@@ -80,6 +80,9 @@ class Rule:
     ratio_to_reference, difference_to_reference : float, optional
         The interval must be no worse than this many times the reference, than the reference and
         this much: at or below it where lower is better, at or above it where higher is better.
+    if_applicable : bool
+        Whether the rule is kept where the measure does not apply to the tables, such as relations
+        between columns where training has none; otherwise that is undecided.
     reason : str
         Why the institution asks for it.
     """
@@ -91,6 +94,7 @@ class Rule:
     lower: float | None = None
     ratio_to_reference: float | None = None
     difference_to_reference: float | None = None
+    if_applicable: bool = False
     reason: str = ""
 
     @property
@@ -108,10 +112,13 @@ class Rule:
             )
             if bound is not None
         ]
-        return f"{what}: {' and '.join(asked)}"
+        told = f"{what}: {' and '.join(asked)}"
+        return f"{told}, if it applies" if self.if_applicable else told
 
     def judge(self, finding: Mapping[str, Any] | None) -> Verdict:
         """Decide by the interval of a finding; of several levels, by the worst."""
+        if finding is not None and finding["status"] == "not_applicable" and self.if_applicable:
+            return Verdict(self.words, "PASS", self.measure, _lacking(finding), self.reason)
         if finding is None or finding["status"] != "ok":
             return self._undecided(_lacking(finding))
         if self.by is not None:

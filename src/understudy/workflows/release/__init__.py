@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import polars as pl
 
+from understudy.data.relations import with_relations
 from understudy.data.schema import Schema, as_schema, dumps, infer, loads
 from understudy.data.tables import (
     FORMATS,
@@ -245,7 +246,11 @@ def _begin(folder: Path, plan: Mapping[str, Any], taken: IncomingFrame, real: An
     )
     train, holdout = taken.frame.filter(~chosen), taken.frame.filter(chosen)
     _check_sizes(train.height, holdout.height)
-    work = Work(folder, plan, infer(train) if plan["schema"] is None else loads(plan["schema"]))
+    if plan["schema"] is None:
+        known = with_relations(Table(train, infer(train), is_inferred=True)).schema
+    else:
+        known = loads(plan["schema"])
+    work = Work(folder, plan, known)
     if claimed(work.synthesizer().method) is not None:
         refuse_typed_by_rows(real, work.schema)
     work.request.check_columns(work.schema)

@@ -1,0 +1,482 @@
+"""Columns that take another form while a method learns and draws.
+
+``OrderedPair``: one column of two as its difference from the other. ``OneHotGroup``: several
+columns as one category. ``CodeWords``: codes among numbers as words. ``MissingWhere``: as it is,
+and missing exactly where a condition says so.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import polars as pl
+
+from understudy.data.bins import Points, nearest
+from understudy.data.codec import write_values
+from understudy.data.relations import Relation
+from understudy.data.relations.judging import is_missing, missing_where, truth, written_numbers
+from understudy.data.schema import Column, Values
+from understudy.data.shown import shown_codec
+from understudy.data.tables import Table
+from understudy.synthesizers.derived import (
+    READ,
+    VALUE,
+    Floats,
+    Mask,
+    Replaced,
+    taken_where,
+    value_range,
+)
+from understudy.synthesizers.model_file import Damaged, State, number
+
+
+@dataclass(frozen=True)
+class OrderedPair:
+    """Two columns in order: ``start <= end``.
+
+    Parameters
+    ----------
+    relation : Relation
+    mode : {"up", "down", "redraw", "check"}
+        The second is the first and a difference; the first is the second less a difference; both
+        are drawn, and rows in the wrong order drawn again, the second raised at last; nothing can
+        be raised, since both are made of others.
+    unit : float
+        What the difference is counted in.
+    low, high : float
+        The range of the column that is made.
+    shown : array of float
+        The numbers that the column may show, in order, where a method promises which.
+    """
+
+    kind: ClassVar[str] = "order"
+    relation: Relation
+    mode: str = "redraw"
+    unit: float = 1.0
+    low: float = -np.inf
+    high: float = np.inf
+    shown: Floats = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def made(self) -> str:
+        """The column that is made."""
+        return self.relation.sources[0 if self.mode == "down" else 1]
+
+    @property
+    def base(self) -> str:
+        """The other column."""
+        return self.relation.sources[1 if self.mode == "down" else 0]
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        """The column that is made."""
+        return () if self.mode == "check" else (self.made,)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The other column."""
+        return self.relation.sources if self.mode == "check" else (self.base,)
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """What it holds."""
+        return (self.relation,)
+
+    @classmethod
+    def fit(cls, table: Table, relation: Relation, free: Sequence[str], k: int) -> Self:
+        """Choose how to hold it: by a difference where that varies less than the column."""
+        names = relation.sources
+        columns = [table.schema[name] for name in names]
+        plain = all(
+            column.is_numeric and not column.levels and column.stored not in ("time",)
+            for column in columns
+        )
+        if plain:
+            numbers = [table.numbers(name) for name in names]
+            gap = numbers[1] - numbers[0]
+            steps = [column.step for column in columns]
+            whole = all(step is not None for step in steps)
+            unit = min(float(step or 1.0) for step in steps) if whole else 1.0
+            for mode, own, base in (("up", 1, 0), ("down", 0, 1)):
+                lost = ~np.isnan(numbers[own]) & np.isnan(numbers[base])
+                known = ~np.isnan(gap)
+                if names[own] not in free or lost.any() or not known.any():
+                    continue
+                if (gap[known] < 0).any() or np.std(gap[known]) > np.std(numbers[own][known]):
+                    continue
+                ends = value_range(numbers[own], columns[own], k)
+                shown = shown_numbers(table, names[own], k)
+                return cls(relation, mode, unit, *ends, shown)
+        if names[1] not in free:
+            return cls(relation, "check")
+        return cls(relation, shown=shown_numbers(table, names[1], k))
+
+    def inward(self, table: Table) -> Replaced:
+        """Put the difference in the place of the column."""
+        if self.mode not in ("up", "down"):
+            return {}
+        gap = np.subtract(*(table.numbers(name) for name in reversed(self.relation.sources)))
+        columns = [table.schema[name] for name in self.relation.sources]
+        whole = all(column.step is not None for column in columns)
+        own, known = table.schema[self.made], gap[~np.isnan(gap)]
+        decimals = None
+        if whole:
+            gap = np.round(gap / self.unit)
+            decimals = 0
+            known = gap[~np.isnan(gap)]
+        told = Column(
+            self.made,
+            "number",
+            stored="integer" if whole else "float",
+            decimals=decimals,
+            bounds=(float(known.min()), float(known.max())),
+            missing=own.missing,
+            inferred=own.inferred,
+            method=own.method,
+            predictors=own.predictors,
+        )
+        none = pl.Series([None] * len(gap), dtype=pl.String)
+        return {self.made: (told, write_values(Values(gap, none), told).alias(self.made))}
+
+    def outward(self, drawn: Table) -> tuple[list[pl.Series], Mask]:
+        """Add the difference, or raise what is too small."""
+        column = drawn.schema[self.made]
+        doubt = np.zeros(drawn.height, bool)
+        if self.mode in ("up", "down"):
+            gap = drawn.frame[self.made].cast(pl.Float64, strict=False)
+            difference = gap.fill_null(float("nan")).to_numpy()
+            if drawn.schema[self.base].step is not None and column.step is not None:
+                difference = difference * self.unit
+            sign = 1 if self.mode == "up" else -1
+            numbers = drawn.numbers(self.base) + sign * difference
+            if len(self.shown):
+                numbers = np.where(np.isnan(numbers), np.nan, self._allowed(numbers))
+            made = written_numbers(numbers, column)
+            doubt = (numbers < self.low) | (numbers > self.high)
+            doubt |= np.isnan(numbers) & (not column.missing)
+            drawn = dataclasses.replace(
+                drawn, frame=drawn.frame.with_columns(made.alias(self.made))
+            )
+        broken = self.relation.judge(drawn).breaks
+        if not broken.any() or self.mode == "check":
+            return [drawn.frame[self.made]] if self.makes else [], doubt | broken
+        raised = self._moved(drawn, column)
+        made = taken_where(broken, raised, drawn.frame[self.made])
+        return [made.alias(self.made)], doubt | broken
+
+    def _allowed(self, numbers: Floats) -> Floats:
+        """Give the nearest numbers that may be shown."""
+        made: Floats = self.shown[nearest(self.shown, np.nan_to_num(numbers))]
+        return made
+
+    def _moved(self, drawn: Table, column: Column) -> pl.Series:
+        """Give the nearest values on the right side of the other column; missing if none is."""
+        base = drawn.numbers(self.base)
+        sign = -1.0 if self.mode == "down" else 1.0
+        step = column.step
+        strict = self.relation.said.sign == "<"
+        if len(self.shown):
+            shown = np.concatenate([[np.nan], self.shown, [np.nan]])
+            place = np.searchsorted(self.shown, base, "right" if strict == (sign > 0) else "left")
+            return written_numbers(shown[place + (sign > 0)], column)
+        if step is None:
+            return written_numbers(np.nextafter(base, sign * np.inf) if strict else base, column)
+        numbers = np.where(sign > 0, np.ceil(base / step - 1e-9), np.floor(base / step + 1e-9))
+        if strict:
+            numbers = np.where(np.abs(numbers * step - base) < step * 1e-6, numbers + sign, numbers)
+        return written_numbers(numbers * step, column)
+
+    def emitted(self, column: Column, told: Column | None) -> Column:
+        """Tell the range."""
+        if self.mode in ("up", "down"):
+            finite = np.isfinite(self.low) and np.isfinite(self.high)
+            bounds = (self.low, self.high) if finite else None
+            return dataclasses.replace(column, bounds=bounds, levels=(), why="")
+        return column if told is None else told
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        ends = [None if np.isinf(end) else end for end in (self.low, self.high)]
+        own = {"mode": self.mode, "unit": self.unit, "range": ends}
+        return {"kind": self.kind, "holds": self.relation.text, **own}
+
+    def frame(self) -> pl.DataFrame | None:
+        """The numbers that may be shown."""
+        return pl.DataFrame({VALUE: self.shown}) if len(self.shown) else None
+
+    @classmethod
+    def restore(cls, plain: Mapping[str, Any], state: State, frame: str, names: Any) -> Self:
+        """Take what was saved."""
+        relation = Relation.parse(plain["holds"], names)
+        shown = np.empty(0)
+        if frame in state.frames:
+            pool = state.frame(frame, [VALUE])
+            if pool.dtypes != [pl.Float64] or not pool[VALUE].is_finite().all():
+                raise Damaged("a column shows what is no number")
+            shown = np.sort(pool[VALUE].to_numpy())
+        if relation.kind != "order" or plain["mode"] not in ("up", "down", "redraw", "check"):
+            raise Damaged("an order is none")
+        low, high = (None if end is None else number(end) for end in plain["range"])
+        ends = (-np.inf if low is None else low, np.inf if high is None else high)
+        return cls(relation, plain["mode"], number(plain["unit"]), *ends, shown)
+
+
+def shown_numbers(table: Table, name: str, k: int) -> Floats:
+    """Give the numbers of a column that a method may show which promises k; empty: any."""
+    if k < 2 or not table.schema[name].is_numeric:
+        return np.empty(0)
+    single = table.frame[name].dtype == pl.Float32
+    codec = shown_codec(table.values(name), table.schema[name], k, single=single)[0]
+    return np.unique(codec.numbers.values) if isinstance(codec.numbers, Points) else np.empty(0)
+
+
+@dataclass(frozen=True)
+class OneHotGroup:
+    """Columns of which exactly one is 1, as one category in the place of the first."""
+
+    kind: ClassVar[str] = "one_hot"
+    relation: Relation
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        """The columns."""
+        return self.relation.sources
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Nothing else."""
+        return ()
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """What it holds."""
+        return (self.relation,)
+
+    def inward(self, table: Table) -> Replaced:
+        """Put one category in the place of the columns."""
+        names = self.relation.sources
+        truths = np.stack([truth(table, name) for name in names])
+        known = ~np.isnan(truths).any(axis=0) & (truths == 1).any(axis=0)
+        place = pl.Series((truths == 1).argmax(axis=0)).set(pl.Series(~known), None)
+        first = table.schema[names[0]]
+        read = any(table.schema[name].inferred for name in names)
+        told = Column(
+            names[0],
+            "category",
+            levels=names,
+            missing=not known.all(),
+            inferred=READ if read else frozenset(),
+            predictors=first.predictors,
+        )
+        series = pl.Series(names, dtype=pl.String).gather(place).alias(names[0])
+        return {names[0]: (told, series), **dict.fromkeys(names[1:])}
+
+    def outward(self, drawn: Table) -> tuple[list[pl.Series], Mask]:
+        """Write 1 where the category is the column, 0 elsewhere."""
+        chosen = drawn.frame[self.relation.sources[0]].cast(pl.String)
+        made = []
+        for name in self.relation.sources:
+            zero, one = binary_levels(drawn.schema[name])
+            texts = pl.select(
+                pl.when(chosen == name)
+                .then(pl.lit(one))
+                .when(chosen.is_not_null())
+                .then(pl.lit(zero))
+            ).to_series()
+            column = drawn.schema[name]
+            if column.is_numeric:
+                numbers = texts.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+                made.append(written_numbers(numbers, column).alias(name))
+            else:
+                made.append(write_values(Values(None, texts), column).alias(name))
+        complete = not any(drawn.schema[name].missing for name in self.relation.sources)
+        return made, chosen.is_null().to_numpy() & complete
+
+    def emitted(self, column: Column, told: Column | None) -> Column:
+        """Tell 0 and 1."""
+        return dataclasses.replace(column, why="")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"kind": self.kind, "holds": self.relation.text}
+
+    def frame(self) -> pl.DataFrame | None:
+        """None is needed."""
+        return None
+
+    @classmethod
+    def restore(cls, plain: Mapping[str, Any], state: State, frame: str, names: Any) -> Self:
+        """Take what was saved."""
+        relation = Relation.parse(plain["holds"], names)
+        if relation.kind != "one_hot":
+            raise Damaged("a group of columns is none")
+        return cls(relation)
+
+
+def binary_levels(column: Column) -> tuple[str, str]:
+    """Give how a column writes 0 and 1: as they are, or ``False`` and ``True``."""
+    words = {level.lower(): level for level in column.levels}
+    for zero, one in (("0", "1"), ("false", "true")):
+        if zero in words or one in words:
+            other = {"0": "0", "1": "1"}
+            cased = str.title if words.get(zero, words.get(one, ""))[:1].isupper() else str
+            other |= {"false": cased("false"), "true": cased("true")}
+            return words.get(zero, other[zero]), words.get(one, other[one])
+    return ("false", "true") if column.stored == "boolean" else ("0", "1")
+
+
+@dataclass(frozen=True)
+class CodeWords:
+    """Numbers that are no quantities, as words: no average and no bin mixes them with others."""
+
+    kind: ClassVar[str] = "code"
+    relation: Relation
+
+    @property
+    def name(self) -> str:
+        """The column."""
+        return str(self.relation.target)
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.name,)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Nothing else."""
+        return ()
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """What it holds."""
+        return (self.relation,)
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The word of each code."""
+        return {f"code {text}": text for text in self.relation.said.values}
+
+    def inward(self, table: Table) -> Replaced:
+        """Write words for the codes."""
+        column, values = table.schema[self.name], table.values(self.name)
+        assert values.numbers is not None
+        numbers, labels = values.numbers.copy(), values.labels
+        for word, text in self.words.items():
+            here = numbers == float(text)
+            numbers[here] = np.nan
+            labels = labels.set(pl.Series(here), word)
+        bounds, present = column.bounds, numbers[~np.isnan(numbers)]
+        if "bounds" in column.inferred and len(present):
+            bounds = (float(present.min()), float(present.max()))
+        told = dataclasses.replace(column, levels=(*column.levels, *self.words), bounds=bounds)
+        written = write_values(Values(numbers, labels), told).cast(pl.String)
+        return {self.name: (told, written.alias(self.name))}
+
+    def outward(self, drawn: Table) -> tuple[list[pl.Series], Mask]:
+        """Write the codes for the words."""
+        column, series = drawn.schema[self.name], drawn.frame[self.name]
+        if series.dtype == pl.String:
+            series = series.replace(self.words)
+            if not set(column.levels) - {"inf", "-inf"}:
+                series = series.cast(pl.Float64, strict=False)
+        if column.stored == "integer" and series.dtype.is_float():
+            series = series.round().cast(pl.Int64, strict=False)
+        return [series.alias(self.name)], np.zeros(drawn.height, bool)
+
+    def emitted(self, column: Column, told: Column | None) -> Column:
+        """Tell what is shown, the codes as numbers."""
+        if told is None:
+            return column
+        shown = [float(text) for word, text in self.words.items() if word in told.levels]
+        ends = [*(told.bounds or ()), *shown]
+        return dataclasses.replace(
+            told,
+            levels=tuple(level for level in told.levels if level not in self.words),
+            bounds=(min(ends), max(ends)) if ends else None,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"kind": self.kind, "holds": self.relation.text}
+
+    def frame(self) -> pl.DataFrame | None:
+        """None is needed."""
+        return None
+
+    @classmethod
+    def restore(cls, plain: Mapping[str, Any], state: State, frame: str, names: Any) -> Self:
+        """Take what was saved."""
+        relation = Relation.parse(plain["holds"], names)
+        if relation.kind != "code":
+            raise Damaged("codes of a column are none")
+        return cls(relation)
+
+
+@dataclass(frozen=True)
+class MissingWhere:
+    """A column that is missing exactly where a condition is met."""
+
+    kind: ClassVar[str] = "missing"
+    relation: Relation
+
+    @property
+    def name(self) -> str:
+        """The column."""
+        return str(self.relation.target)
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.name,)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns of the condition."""
+        return self.relation.sources
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """What it holds."""
+        return (self.relation,)
+
+    def inward(self, table: Table) -> Replaced:
+        """Leave the column as it is."""
+        return {}
+
+    def outward(self, drawn: Table) -> tuple[list[pl.Series], Mask]:
+        """Take values out where they are to be missing; where not, take that of another row.
+
+        Such rows are not drawn again: that would make the condition more frequent than it is.
+        """
+        where = missing_where(self.relation, drawn)
+        lacking = is_missing(drawn, self.name) & ~where
+        made = taken_where(~where, drawn.frame[self.name], None)
+        if lacking.any():
+            if made.dtype.is_float():
+                made = made.fill_nan(None)
+            filled = made.forward_fill().backward_fill()
+            made = taken_where(lacking, filled, made)
+        return [made.alias(self.name)], lacking & (made.null_count() == drawn.height)
+
+    def emitted(self, column: Column, told: Column | None) -> Column:
+        """Tell what the method tells."""
+        return column if told is None else told
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"kind": self.kind, "holds": self.relation.text}
+
+    def frame(self) -> pl.DataFrame | None:
+        """None is needed."""
+        return None
+
+    @classmethod
+    def restore(cls, plain: Mapping[str, Any], state: State, frame: str, names: Any) -> Self:
+        """Take what was saved."""
+        relation = Relation.parse(plain["holds"], names)
+        if relation.kind != "missing":
+            raise Damaged("a column is missing nowhere")
+        return cls(relation)
