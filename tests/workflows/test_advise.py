@@ -242,7 +242,8 @@ def test_a_column_is_never_proposed_beside_its_source():
     [("Geschlecht", "Alter"), ("sexe", "âge"), ("género", "edad"), ("Gender", "birth_year")],
 )
 def test_names_of_several_languages(names):
-    frame = survey().select("score", "visit", "sex", "age").rename(dict(zip(("sex", "age"), names)))
+    sex, age = names
+    frame = survey().select("score", "visit", "sex", "age").rename({"sex": sex, "age": age})
     assert set(names) <= set(us.keys(frame).keys)
 
 

@@ -194,9 +194,9 @@ def _role(column: Column, values: int) -> tuple[Role, str]:
     for subject, words in SENSITIVE.items():
         if _named(column.name, words.split()):
             return "sensitive", f"the name suggests {subject}"
-    subject = _subject(column.name)
-    if subject is not None:
-        return "known", f"the name suggests {subject}, which others often know"
+    about = _subject(column.name)
+    if about is not None:
+        return "known", f"the name suggests {about}, which others often know"
     if column.kind == "date":
         return "known", "a date, which others often know"
     if column.kind == "number" and values > FEW_VALUES:
@@ -209,11 +209,15 @@ def _subject(name: str) -> str | None:
     return next((about for about, words in KNOWN.items() if _named(name, words.split())), None)
 
 
-def _order(column: ColumnAdvice) -> tuple[int, str, bool, float]:
-    """Rank a column: how surely it is known, about what, by its whole name or a part, how fine."""
+def _order(column: ColumnAdvice) -> tuple[int, str, int, float]:
+    """Rank a column: how surely it is known, about what, by which word, how fine it is.
+
+    A column whose whole name is a word comes before those that have it as a part.
+    """
     subject = _subject(column.name) or "a date"
-    whole = column.name.lower() in KNOWN[subject].split()
-    return RANK.get(subject, OFTEN), subject, not whole, -column.unique
+    words, name = KNOWN[subject].split(), column.name.lower()
+    place = words.index(name) if name in words else len(words)
+    return RANK.get(subject, OFTEN), subject, place, -column.unique
 
 
 def linked_columns(table: Table) -> dict[str, set[str]]:
