@@ -15,7 +15,8 @@ detection    fidelity.detection, an area under the ROC curve
 F1 F2 F3     value / reference of fidelity.univariate, bivariate and trivariate
 share        privacy.closest_record, in percent
 membership   privacy.membership, an area under the ROC curve
-relations    fidelity.relations, where that measure exists
+relations    cells in which a record breaks a relation that all training records keep
+             (fidelity.relations), of those that have one
 lost         columns that vary in training and are missing in the release: absent or all null
 seconds      processor seconds of fit and sample, one thread, after a first fit that is not counted
 failed       cells in which the method or a measure failed
@@ -43,6 +44,7 @@ import polars as pl  # noqa: E402
 from zoo_tables import is_tuning, listed, table  # noqa: E402
 
 import understudy as us  # noqa: E402
+from understudy.data.schema import infer  # noqa: E402
 
 warnings.simplefilter("ignore", us.LeftOutWarning)  # said below, as lost columns
 SEEDS = (1, 2)
@@ -92,7 +94,7 @@ def cell(name: str, subject: str | None, seed: int, method: str, options: dict[s
 
 def lost(train: pl.DataFrame, release: pl.DataFrame) -> list[str]:
     """Name the columns that vary in training and have no value in the release, with their kind."""
-    kinds = us.schema(train)
+    kinds = infer(train)
     return [
         f"{name} ({kinds[name].kind})"
         for name in train.columns
@@ -141,7 +143,10 @@ def report(cells: list[dict[str, Any]]) -> str:
             measure = RATIOS.get(name) or VALUES[name]
             flags = sum(bool(c.get("findings", {}).get(measure, {}).get("flagged")) for c in own)
             digits = DIGITS.get(name, 3)
-            row.append(f"{statistics.median(known):.{digits}f} ({flags})" if known else "")
+            said = f"{statistics.median(known):.{digits}f} ({flags})" if known else ""
+            if name == "relations":
+                said = f"{sum(value > 0 for value in known)} of {len(known)}"
+            row.append(said)
         seconds = [c["seconds"] for c in own if "seconds" in c]
         row.append(str(sum(len(c.get("lost", ())) for c in own)))
         row.append(f"{statistics.median(seconds):.2f} (≤ {max(seconds):.1f})" if seconds else "")
@@ -151,6 +156,9 @@ def report(cells: list[dict[str, Any]]) -> str:
     for kept in cells:
         if kept.get("lost"):
             lines.append(f"lost: {kept['table']}, seed {kept['seed']}: {', '.join(kept['lost'])}")
+        if numbers(kept).get("relations"):
+            share = numbers(kept)["relations"]
+            lines.append(f"relations: {kept['table']}, seed {kept['seed']}: {share:.4f} of rows")
         if "failed" in kept:
             lines.append(f"failed: {kept['table']}, seed {kept['seed']}: {kept['failed']}")
     return "\n".join(lines)

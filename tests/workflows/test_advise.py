@@ -197,3 +197,57 @@ def test_compare_takes_the_words(table):
     )
     assert found["a"]["privacy.replicated_uniques"].status == "ok"
     assert found["a"].provenance["keys"] == list(us.keys(table).keys)
+
+
+def survey(rows=600):
+    rng = np.random.default_rng(5)
+    age, height = rng.integers(18, 90, rows), rng.integers(150, 200, rows)
+    weight = rng.integers(50, 110, rows)
+    return pl.DataFrame(
+        {
+            "score": rng.integers(0, 40, rows),
+            "agegr": [f"{a // 10 * 10}s" for a in age],
+            "born": 2011 - age,
+            "age": age,
+            "sex": rng.choice(["f", "m"], rows),
+            "height": height,
+            "weight": weight,
+            "mass": np.round(weight / (height / 100) ** 2, 1),
+            "city": [f"c{i}" for i in rng.integers(0, 12, rows)],
+            "visit": rng.integers(1, 28, rows),
+        }
+    ).with_columns(land=pl.col("city").replace_strict({f"c{i}": f"l{i % 3}" for i in range(12)}))
+
+
+def test_what_others_know_comes_before_measurements():
+    found = us.keys(survey())
+    assert {"sex", "age"} <= set(found.keys)
+    assert not {"agegr", "born", "score", "height", "weight", "mass"} & set(found.keys)
+
+
+def test_a_column_is_never_proposed_beside_its_source():
+    keys = set(us.keys(survey()).keys)
+    assert not {"city", "land"} <= keys
+    measured = survey().select("height", "weight", "mass", "score")
+    keys = set(us.keys(measured).keys)
+    assert "mass" not in keys or not {"height", "weight"} & keys
+    plain = survey().select("sex", "city", "land")
+    schema = us.schema(plain)
+    assert any(r.kind == "lookup" for r in schema.relations)
+    assert set(us.keys(plain, schema=schema).keys) == {"sex", "city"}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("Geschlecht", "Alter"), ("sexe", "âge"), ("género", "edad"), ("Gender", "birth_year")],
+)
+def test_names_of_several_languages(names):
+    sex, age = names
+    frame = survey().select("score", "visit", "sex", "age").rename({"sex": sex, "age": age})
+    assert set(names) <= set(us.keys(frame).keys)
+
+
+def test_real_survey(real_data):
+    found = us.keys(real_data("sd2011"))
+    assert {"sex", "age"} <= set(found.keys)
+    assert not {"agegr", "bmi", "height", "weight"} & set(found.keys)

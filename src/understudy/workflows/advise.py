@@ -6,7 +6,8 @@ it: how few values single a person out. Names answer another, as far as they are
 
 import re
 import time
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.data.relations.known import relations_of
 from understudy.data.schema import Column, Schema, few
 from understudy.data.tables import Table, warn_left_out
 from understudy.errors import OptionError
@@ -28,25 +30,36 @@ ENOUGH = 0.5
 TOO_FINE = 0.1
 FEW_VALUES = 100
 BUDGET = 10.0
+FOLLOWS = ("formula", "lookup", "classes")
 
 Ints = NDArray[np.int64]
 Role = Literal["known", "sensitive", "unclear"]
 
 KNOWN = {
-    "age or a date of life": "age agep birth dob born year yob ymarr mmarr",
-    "sex": "sex gender",
+    "sex": "sex gender male female man woman fem geschlecht sexe genre sexo genero sesso geslacht "
+    "kon kjonn plec",
+    "age or a date of life": "age agep ages agew ageh ageyr years_old birth birthday birthdate "
+    "birthyear ybirth dob born yob alter lebensalter geburt geburtsdatum geburtsjahr edad "
+    "nacimiento naissance nascita idade leeftijd alder wiek",
     "where a person lives or comes from": "region state county city town zip zipcode postcode "
-    "postal plz place placesize village district municipality address area puma country native "
-    "nationality citizenship citizen residence urban rural",
-    "origin": "race ethnic ethnicity hispanic rac hisp",
-    "family": "marital married msp spouse relationship household hh hhsize family children kids "
-    "child siblings noc npf",
-    "schooling": "education edu school degree eduspec",
-    "work": "occupation job profession socprof industry indp workclass employer employment "
-    "employed sector rank",
-    "a date": "date day visit admission discharge",
-    "language": "language englang lang",
+    "postal plz place placesize village district municipality address puma country native "
+    "nationality citizenship citizen residence urban rural smsa province prefecture bundesland "
+    "land kreis gemeinde ort stadt wohnort ville pays commune departement ciudad pais provincia "
+    "citta comune regione stato cidade woonplaats birthplace geburtsort",
+    "origin": "race ethnic ethnicity ethn hispanic rac hisp black white nwhite nonwhite asian "
+    "minority aboriginal herkunft raza etnia origine",
+    "family": "marital married marr marstat msp spouse divorced widowed single nevermarried "
+    "relationship household hh hhsize family children kids child kid siblings noc npf "
+    "familienstand verheiratet kinder haushalt civil hijos enfants stato_civile figli",
+    "schooling": "education educ edu school schooling degree eduspec nodegree bildung schulbildung "
+    "abschluss estudios escolaridad diplome istruzione opleiding wyksztalcenie educw educh",
+    "work": "occupation occ job profession socprof industry indp workclass employer employment "
+    "employed sector rank beruf branche profesion ocupacion metier professione beroep zawod",
+    "language": "language englang lang sprache langue idioma lingua",
+    "a date": "date day visit admission discharge year yr ymarr mmarr datum fecha data",
 }
+ALWAYS, OFTEN, AT_TIMES = 1, 2, 3  # how surely others know what a column is about
+RANK = {"sex": ALWAYS, "age or a date of life": ALWAYS, "language": AT_TIMES, "a date": AT_TIMES}
 SENSITIVE = {
     "money": "income wage salary earning pay wealth charge cost bill expense debt loan credit "
     "balance capital rent tax pincp price purchase purchased savings default",
@@ -125,14 +138,18 @@ def keys(
     sets of each size with one more column, as far as the budget of seconds goes. Columns that a
     person named ``sensitive`` are never proposed as keys.
 
+    Keys are proposed by what others know: first sex and age, then where a person lives, origin,
+    family, schooling and work, then dates and language, each as long as it singles out more
+    persons. Of columns of which one follows from the other by a relation, one is proposed.
+
     Examples
     --------
     >>> import polars as pl
-    >>> people = pl.DataFrame({"sex": ["f", "m"] * 20, "age": list(range(20, 40)) * 2,
+    >>> people = pl.DataFrame({"sex": ["f"] * 20 + ["m"] * 20, "age": list(range(20, 40)) * 2,
     ...                        "region": ["n", "n", "s", "s"] * 10, "income": [1, 2, 3, 4] * 10})
     >>> found = keys(people)
     >>> found.keys, found.sensitive
-    (('age',), ('income',))
+    (('sex', 'age'), ('income',))
     """
     check_arguments(keys, locals())
     table = Table.of(data, schema, name="training table").with_rows()
@@ -146,7 +163,7 @@ def keys(
             key=lambda column: -column.unique,
         )
     )
-    chosen = search.keys(judged)
+    chosen = search.keys(judged, linked_columns(table))
     found = search.sets()
     roles = {column.name: column.role for column in judged}
     in_order = [name for name in table.schema.modelled if name in roles]
@@ -177,14 +194,41 @@ def _role(column: Column, values: int) -> tuple[Role, str]:
     for subject, words in SENSITIVE.items():
         if _named(column.name, words.split()):
             return "sensitive", f"the name suggests {subject}"
-    for subject, words in KNOWN.items():
-        if _named(column.name, words.split()):
-            return "known", f"the name suggests {subject}, which others often know"
+    about = _subject(column.name)
+    if about is not None:
+        return "known", f"the name suggests {about}, which others often know"
     if column.kind == "date":
         return "known", "a date, which others often know"
     if column.kind == "number" and values > FEW_VALUES:
         return "unclear", "a number of many values, which others seldom know exactly"
     return "unclear", "neither name nor shape says who knows it"
+
+
+def _subject(name: str) -> str | None:
+    """Say what a name suggests that others know."""
+    return next((about for about, words in KNOWN.items() if _named(name, words.split())), None)
+
+
+def _order(column: ColumnAdvice) -> tuple[int, str, int, float]:
+    """Rank a column: how surely it is known, about what, by which word, how fine it is.
+
+    A column whose whole name is a word comes before those that have it as a part.
+    """
+    subject = _subject(column.name) or "a date"
+    words, name = KNOWN[subject].split(), column.name.lower()
+    place = words.index(name) if name in words else len(words)
+    return RANK.get(subject, OFTEN), subject, place, -column.unique
+
+
+def linked_columns(table: Table) -> dict[str, set[str]]:
+    """Give for each column those that it follows from, or that follow from it, by a relation."""
+    linked: dict[str, set[str]] = {}
+    for one in relations_of(table):
+        if one.kind in FOLLOWS and one.target is not None:
+            for source in one.sources:
+                linked.setdefault(one.target, set()).add(source)
+                linked.setdefault(source, set()).add(one.target)
+    return linked
 
 
 def _named(name: str, words: Iterable[str]) -> bool:
@@ -194,8 +238,12 @@ def _named(name: str, words: Iterable[str]) -> bool:
     --------
     >>> _named("maritalStatus", ["marital"]), _named("wages", ["wage"]), _named("agent", ["age"])
     (True, True, False)
+    >>> _named("Género", ["genero"])
+    True
     """
-    parts = [*re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name), name]
+    letters = unicodedata.normalize("NFKD", name)
+    plain = "".join(sign for sign in letters if not unicodedata.combining(sign))
+    parts = [*re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", plain), plain]
     forms = {part.lower().rstrip("s") for part in parts} | {part.lower() for part in parts}
     return any(word in forms or word.rstrip("s") in forms for word in words)
 
@@ -221,19 +269,44 @@ class _Search:
         counts = np.unique(codes, return_counts=True)[1]
         return float((counts == 1).sum() / len(codes)), len(counts)
 
-    def keys(self, judged: Sequence[ColumnAdvice]) -> KeySet:
+    def keys(self, judged: Sequence[ColumnAdvice], linked: Mapping[str, set[str]]) -> KeySet:
         """Choose keys: of what others may know, one more while it singles out more persons.
 
-        A column that singles out many by itself is too fine to be matched exactly: it is a key
-        only where there is no other.
+        What others always know comes first, one column about each subject; then what they often
+        know; then the rest. A column that singles out many by itself is too fine to be matched
+        exactly: it is a key only where there is no other.
         """
-        known = [c for c in judged if c.role == "known"]
-        pool = [c.name for c in known if c.unique <= TOO_FINE] or [c.name for c in known]
+        known = sorted((c for c in judged if c.role == "known"), key=_order)
+        pool = [c for c in known if c.unique <= TOO_FINE] or known
         if not pool:
             unclear = [c for c in judged if c.role == "unclear"]
-            pool = [c.name for c in unclear if c.values <= FEW_VALUES] or [c.name for c in unclear]
-        chosen, codes, reached = KeySet((), 0.0), None, (0.0, 1)
-        while pool and len(chosen.names) < MOST_KEYS and chosen.unique < ENOUGH:
+            return self._grown(
+                KeySet((), 0.0),
+                [c.name for c in unclear if c.values <= FEW_VALUES] or [c.name for c in unclear],
+                linked,
+            )
+        first: dict[str, str] = {}
+        for column in pool:
+            rank, subject, *_ = _order(column)
+            if rank == ALWAYS:
+                first.setdefault(subject, column.name)
+        chosen = KeySet((), 0.0)
+        for name in first.values():
+            if not linked.get(name, set()) & set(chosen.names):
+                chosen = self._grown(chosen, [name], linked)
+        for rank in (OFTEN, AT_TIMES):
+            chosen = self._grown(chosen, [c.name for c in pool if _order(c)[0] == rank], linked)
+        return chosen
+
+    def _grown(self, chosen: KeySet, pool: list[str], linked: Mapping[str, set[str]]) -> KeySet:
+        """Add the column that singles out most, again and again, as long as it singles out more."""
+        codes: Ints | None = None
+        for name in chosen.names:
+            codes = _dense(self.joined(codes, name))
+        reached = (0.0, 1) if codes is None else (chosen.unique, int(codes.max()) + 1)
+        while len(chosen.names) < MOST_KEYS and chosen.unique < ENOUGH:
+            taken = set(chosen.names)
+            pool = [n for n in pool if n not in taken and not linked.get(n, set()) & taken]
             found: dict[str, tuple[float, int]] = {}
             for name in pool:
                 # the first column of the pool is the best by itself, so that one is always found
@@ -241,7 +314,7 @@ class _Search:
                     self.complete = False
                     break
                 found[name] = self.look(self.joined(codes, name))
-            if chosen.names and not self.complete:
+            if not found or (chosen.names and not self.complete):
                 break
             best = max(found, key=found.__getitem__)
             if found[best] <= reached:
@@ -249,7 +322,6 @@ class _Search:
             reached = found[best]
             chosen = KeySet((*chosen.names, best), reached[0])
             codes = _dense(self.joined(codes, best))
-            pool.remove(best)
         return chosen
 
     def sets(self) -> tuple[KeySet, ...]:

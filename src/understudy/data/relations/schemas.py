@@ -16,7 +16,8 @@ def schema(data: Any) -> Schema:
 
     Examples
     --------
-    >>> frame = pl.DataFrame({"sex": ["f", "m"] * 30, "age": [*range(20, 80)]})
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"sex": ["f", "m"] * 60, "age": [*range(20, 80)] * 2})
     >>> made = schema(frame.with_columns(born=2020 - pl.col("age")))
     >>> made["sex"].kind, [str(relation) for relation in made.relations]
     ('category', ['born = 2020 - age'])

@@ -24,7 +24,7 @@ MANY_DECIMALS = 6
 DOUBLE = 1e-9
 MOST_DECIMALS = 9
 SCREENED = 2000
-"""Rows on which pairs and triples of columns are looked at first; what passes is verified on all."""
+"""Rows on which pairs and triples of columns are looked at first; all verify what passes."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,7 @@ from understudy.data.relations.discovery.formulas import (
 from understudy.data.relations.discovery.transforms import is_line, joined
 
 FEWEST_ROWS = 40
+FEWEST_ROWS_IF_ROUNDED = 200  # where rounding may hide that coefficients only approximate
 ROWS_PER_COLUMN = 3
 MOST_TERMS = 8
 MOST_FOUND = 40
@@ -107,7 +108,7 @@ def _blocks(
         blocks += 1
         covered.update(kept.tolist())
         complete = rows[shown[:, kept].all(1)]
-        yield [lines[i] for i in kept], complete
+        yield [lines[i] for i in kept.tolist()], complete
 
 
 def _in_block(block: list[Field], rows: NDArray[np.int64]) -> Iterator[Combination]:
@@ -134,7 +135,7 @@ def _in_block(block: list[Field], rows: NDArray[np.int64]) -> Iterator[Combinati
             kept = _pruned(y, together, block, scaled, numbers, deviation)
             made = _combination(block[y], [block[i] for i in kept], rows) if kept else None
             if made is not None:
-                made = _better_target(made, rows)
+                made = _better_target(made, rows, block)
                 break
             refused.add(block[y].name)
             failed += 1
@@ -156,7 +157,8 @@ def _explained_by_rounding(
     factors = -inverse / np.diagonal(inverse)[:, None]  # row y: on the scaled columns
     np.fill_diagonal(factors, 0)
     moved = np.sqrt((factors**2 * (slack / deviation) ** 2).sum(1))
-    return np.minimum((1.5 * own + 1.5 * moved) ** 2 + 1e-8, LEFT)
+    made: Floats = np.minimum((1.5 * own + 1.5 * moved) ** 2 + 1e-8, LEFT)
+    return made
 
 
 def _pruned(
@@ -174,7 +176,7 @@ def _pruned(
 
     def fitted(some: list[int]) -> tuple[Floats, bool]:
         part = together[np.ix_(some, some)] + RIDGE * np.eye(len(some))
-        factors = np.linalg.solve(part, together[some, y])
+        factors: Floats = np.asarray(np.linalg.solve(part, together[some, y]), float)
         slack = np.array([block[i].slack for i in some]) / deviation[some]
         allowed = own + np.abs(factors * slack).sum()
         away = np.abs(wanted - scaled[:, some] @ factors)
@@ -258,6 +260,8 @@ def _with_start(
             continue
         if checked.broken and max(one.digits for one in numbers) > MOST_DIGITS_IF_NEAR:
             continue
+        if checked.by_rounding and not simple and len(checked.holds) < FEWEST_ROWS_IF_ROUNDED:
+            continue
         made = Combination(target, tuple(sources), tuple(factors), start, checked, nats)
         if best is None or checked.broken < best.checked.broken:
             best = made
@@ -274,7 +278,9 @@ def _computed(factors: Sequence[float], start: float) -> Callable[..., Floats]:
     return compute
 
 
-def _better_target(made: Combination, rows: NDArray[np.int64]) -> Combination:
+def _better_target(
+    made: Combination, rows: NDArray[np.int64], block: Sequence[Field]
+) -> Combination:
     """Choose what is computed: the total of a sum, else the column with the largest spread."""
     best, key = made, _as_target(made)
     if key[1]:
@@ -282,7 +288,8 @@ def _better_target(made: Combination, rows: NDArray[np.int64]) -> Combination:
     for field in made.sources:
         if field.levels < 3:
             continue
-        others = [made.target, *(f for f in made.sources if f is not field)]
+        names = {made.target.name, *(f.name for f in made.sources)} - {field.name}
+        others = [f for f in block if f.name in names]
         other = _combination(field, others, rows)
         if other is None or other.checked.broken > best.checked.broken:
             continue

@@ -79,7 +79,7 @@ def _alike(fields: Sequence[Field], rows: NDArray[np.int64]) -> list[tuple[int, 
     known = ~np.isnan(numbers)
     agree, _, seen = pairwise(plain_ranks, plain_ranks, known, known)
     agree = np.where(seen >= FEWEST_ROWS / 2, np.abs(agree), 0)
-    folds = (numbers < 0).any(0)
+    folds = np.asarray((numbers < 0).any(0))
     if folds.any():
         folded, _, _ = pairwise(plain_ranks, folded_ranks[:, folds], known, known[:, folds])
         agree[:, folds] = np.maximum(agree[:, folds], np.abs(folded))
@@ -165,11 +165,17 @@ def _fit(
     y: Field, x: Field, shape: Shape, rows: NDArray[np.int64]
 ) -> tuple[float, float, float, float] | None:
     """Fit a and b by medians, then by least squares in the rows that agree; say how sure."""
+    with np.errstate(all="ignore"):
+        return _fitted(y, x, shape, rows)
+
+
+def _fitted(
+    y: Field, x: Field, shape: Shape, rows: NDArray[np.int64]
+) -> tuple[float, float, float, float] | None:
     assert y.numbers is not None
     assert x.numbers is not None
-    with np.errstate(all="ignore"):
-        f = shape.compute(x.numbers[rows])
-        slope_slack = np.abs(shape.compute(x.numbers[rows] + x.slack) - f)
+    f = shape.compute(x.numbers[rows])
+    slope_slack = np.abs(shape.compute(x.numbers[rows] + x.slack) - f)
     finite = np.isfinite(f)
     if finite.sum() < max(FEWEST_ROWS, 0.5 * len(rows)):
         return None
@@ -178,8 +184,7 @@ def _fit(
     order = np.argsort(f, kind="stable")
     third = len(order) // 3
     low, high = order[:third], order[-third:]
-    with np.errstate(all="ignore"):
-        slopes = (wanted[high] - wanted[low]) / (f[high] - f[low])
+    slopes = (wanted[high] - wanted[low]) / (f[high] - f[low])
     slopes = slopes[np.isfinite(slopes)]
     if not len(slopes):
         return None
@@ -190,7 +195,7 @@ def _fit(
         away = np.abs(wanted - a - b * f)
         fits = away <= np.maximum(4 * allowed, np.median(away) * 2)
         spread = float(np.var(f[fits]))
-        if not spread:
+        if not spread or not np.isfinite(spread):
             return None
         centre = float(f[fits].mean())
         b = float(np.mean((f[fits] - centre) * (wanted[fits] - wanted[fits].mean())) / spread)
