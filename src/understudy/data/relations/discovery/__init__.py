@@ -69,8 +69,8 @@ def discover(table: Table, *, k: int = 5) -> tuple[Relation, ...]:
     """
     if table.height < FEWEST_ROWS:
         return ()
-    made = table.once(("relations", k), lambda: _discover(table, k))
-    return made
+    with np.errstate(all="ignore"):  # logarithms of 0, ratios by 0: no numbers, no values
+        return _discover(table, k)
 
 
 def _discover(table: Table, k: int) -> tuple[Relation, ...]:
