@@ -87,7 +87,7 @@ def _alike(fields: Sequence[Field], rows: NDArray[np.int64]) -> list[tuple[int, 
     if folds.any():
         folded, _, _ = pairwise(plain_ranks, folded_ranks[:, folds], known, known[:, folds])
         agree[:, folds] = np.maximum(agree[:, folds], np.abs(folded))
-    whole = known.all(0)
+    whole = np.asarray(known.all(0))
     bound = np.where(whole[:, None] & whole[None, :], RANKS_AGREE, RANKS_AGREE_IN_PART)
     np.fill_diagonal(agree, 0)
     pairs = np.argwhere(agree > bound)
