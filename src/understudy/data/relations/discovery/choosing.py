@@ -60,15 +60,15 @@ class Derived:
 
     def take_near(self) -> None:
         """Say what nearly holds, of columns that nothing else computes."""
-        exact = set(self.sources) | set(self.switched)
+        exact, said = set(self.sources) | set(self.switched), list[str]()
         for one in self.nearly:
             circle = any(self.depends(source, one.target) for source in one.sources)
             if one.target not in exact and one.target not in self.sources and not circle:
                 self.sources[one.target] = one.sources
                 self.said.append(one)
-        for one in self.said:
-            if one.broken:
-                del self.sources[one.target]
+                said.append(one.target)
+        for name in said:  # they are not held, so the columns are free
+            del self.sources[name]
 
     def take_switch(self, proposal: Proposal, key: str, levels: frozenset[str]) -> bool:
         """Say that a column equals another where a category has some levels that are still free."""

@@ -41,7 +41,7 @@ STEPS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Combination:
+class LinearFormula:
     """A column as a sum of others with coefficients, and how it fares."""
 
     target: Field
@@ -111,7 +111,7 @@ def _blocks(
         yield [lines[i] for i in kept.tolist()], complete
 
 
-def _in_block(block: list[Field], rows: NDArray[np.int64]) -> Iterator[Combination]:
+def _in_block(block: list[Field], rows: NDArray[np.int64]) -> Iterator[LinearFormula]:
     failed = 0
     refused: set[str] = set()
     while len(block) >= 3 and failed < MOST_FAILED:
@@ -206,7 +206,7 @@ def _pruned(
 
 def _combination(
     target: Field, sources: Sequence[Field], rows: NDArray[np.int64]
-) -> Combination | None:
+) -> LinearFormula | None:
     """Fit, shorten the coefficients, and check."""
     assert target.numbers is not None
     x = np.column_stack([f.numbers[rows] for f in sources if f.numbers is not None])
@@ -219,7 +219,7 @@ def _combination(
         (np.abs(factors) * np.array([f.slack for f in sources])).sum()
     )
     slack = 6 * allowed / (spread * math.sqrt(len(rows))) + 1e-7 * np.abs(factors)
-    best: Combination | None = None
+    best: LinearFormula | None = None
     ways = [list(short_numbers(float(f), float(s))) for f, s in zip(factors, slack, strict=True)]
     loose = [
         list(short_numbers(float(f), float(8 * s))) for f, s in zip(factors, slack, strict=True)
@@ -247,8 +247,8 @@ def _with_start(
     factors: Sequence[Coefficient],
     rest: Floats,
     allowed: float,
-) -> Combination | None:
-    best: Combination | None = None
+) -> LinearFormula | None:
+    best: LinearFormula | None = None
     for start in list(short_numbers(float(np.median(rest)), 2 * allowed))[:3]:
         numbers = [*factors, start]
         simple = all(abs(one.value) in (0, 1) for one in numbers)
@@ -262,7 +262,7 @@ def _with_start(
             continue
         if checked.by_rounding and not simple and len(checked.holds) < FEWEST_ROWS_IF_ROUNDED:
             continue
-        made = Combination(target, tuple(sources), tuple(factors), start, checked, nats)
+        made = LinearFormula(target, tuple(sources), tuple(factors), start, checked, nats)
         if best is None or checked.broken < best.checked.broken:
             best = made
     return best
@@ -279,8 +279,8 @@ def _computed(factors: Sequence[float], start: float) -> Callable[..., Floats]:
 
 
 def _better_target(
-    made: Combination, rows: NDArray[np.int64], block: Sequence[Field]
-) -> Combination:
+    made: LinearFormula, rows: NDArray[np.int64], block: Sequence[Field]
+) -> LinearFormula:
     """Choose what is computed: the total of a sum, else the column with the largest spread."""
     best, key = made, _as_target(made)
     if key[1]:
@@ -299,7 +299,7 @@ def _better_target(
     return best
 
 
-def _as_target(made: Combination) -> tuple[int, bool, int, float]:
+def _as_target(made: LinearFormula) -> tuple[int, bool, int, float]:
     decimals = made.target.decimals
     total = made.start.value == 0 and all(f.value > 0 for f in made.factors)
     assert made.target.numbers is not None

@@ -57,7 +57,7 @@ def _triples(
     for shift in SHIFTS:
         mine = logs
         if shift:
-            lowest = np.nanmin(numbers, axis=0)
+            lowest = np.where(np.isnan(numbers), np.inf, numbers).min(0)
             with np.errstate(all="ignore"):
                 mine = np.log(np.where(lowest > -shift, numbers + shift, np.nan))
             mine[~np.isfinite(mine)] = np.nan

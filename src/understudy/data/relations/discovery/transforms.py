@@ -28,6 +28,7 @@ FEWEST_VALUES = 5
 RANKS_AGREE = 0.97
 RANKS_AGREE_IN_PART = 0.9  # ranks among all rows, compared where both columns have values
 MOST_PAIRS = 2000
+LARGEST = 1e60  # whose powers are still numbers
 MOST_AGAINST = 0.03  # steps against the direction, where a few rows are broken
 
 
@@ -66,8 +67,11 @@ def find_transforms(fields: Sequence[Field], rows: NDArray[np.int64]) -> list[Pr
 
 def is_line(field: Field) -> bool:
     """Whether formulas may speak of a column: numbers, and neither dates nor durations."""
-    column = field.column
-    return field.numbers is not None and column.kind != "date" and column.unit is None
+    column, ordered = field.column, field.ordered
+    if not len(ordered) or column.kind == "date" or column.unit is not None:
+        return False
+    largest = max(abs(float(ordered[0])), abs(float(ordered[-1])))
+    return 1 / LARGEST < largest < LARGEST
 
 
 def _alike(fields: Sequence[Field], rows: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -83,7 +87,7 @@ def _alike(fields: Sequence[Field], rows: NDArray[np.int64]) -> list[tuple[int, 
     if folds.any():
         folded, _, _ = pairwise(plain_ranks, folded_ranks[:, folds], known, known[:, folds])
         agree[:, folds] = np.maximum(agree[:, folds], np.abs(folded))
-    whole = known.all(0)
+    whole = np.asarray(known.all(0))
     bound = np.where(whole[:, None] & whole[None, :], RANKS_AGREE, RANKS_AGREE_IN_PART)
     np.fill_diagonal(agree, 0)
     pairs = np.argwhere(agree > bound)
