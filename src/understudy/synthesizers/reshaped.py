@@ -31,6 +31,8 @@ from understudy.synthesizers.derived import (
 )
 from understudy.synthesizers.model_file import Damaged, State, number
 
+LARGEST = 2.0**60  # microseconds of dates lie below it; whole numbers beyond are rounded
+
 
 @dataclass(frozen=True)
 class OrderedPair:
@@ -90,7 +92,10 @@ class OrderedPair:
         names = relation.sources
         columns = [table.schema[name] for name in names]
         plain = all(
-            column.is_numeric and not column.levels and column.stored not in ("time",)
+            column.is_numeric
+            and not column.levels
+            and column.stored != "time"
+            and max(map(abs, column.bounds or (0.0,))) < LARGEST
             for column in columns
         )
         if plain:
@@ -266,7 +271,7 @@ class OneHotGroup:
             names[0],
             "category",
             levels=names,
-            missing=not known.all(),
+            missing=any(table.schema[name].missing for name in names),
             inferred=READ if read else frozenset(),
             predictors=first.predictors,
         )
