@@ -460,3 +460,15 @@ def _write_dates(instants: pl.Series, texts: pl.Series, column: Column) -> pl.Se
     if form.endswith("%:z"):
         moments = moments.dt.replace_time_zone("UTC")
     return pl.select(pl.coalesce(texts, moments.dt.strftime(form))).to_series()
+
+
+def level_ranks(series: pl.Series) -> NDArray[np.int32]:
+    """Number the different values of a series in their order; a missing one is -1.
+
+    Examples
+    --------
+    >>> level_ranks(pl.Series(["b", "a", None, "b"])).tolist()
+    [1, 0, -1, 1]
+    """
+    made: NDArray[np.int32] = series.rank("dense").fill_null(0).to_numpy().astype(np.int32)
+    return made - np.int32(1)

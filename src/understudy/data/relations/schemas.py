@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.data.relations.discovery import discover
+from understudy.data.relations.known import relations_of
 from understudy.data.schema import Schema, infer, read
 from understudy.data.tables import Table, take_in
 
@@ -16,7 +17,8 @@ def schema(data: Any) -> Schema:
 
     Examples
     --------
-    >>> frame = pl.DataFrame({"sex": ["f", "m"] * 30, "age": [*range(20, 80)]})
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"sex": ["f", "m"] * 60, "age": [*range(20, 80)] * 2})
     >>> made = schema(frame.with_columns(born=2020 - pl.col("age")))
     >>> made["sex"].kind, [str(relation) for relation in made.relations]
     ('category', ['born = 2020 - age'])
@@ -24,13 +26,9 @@ def schema(data: Any) -> Schema:
     if isinstance(data, str | Path) and Path(data).suffix == ".toml":
         return read(Path(data))
     if isinstance(data, Table):
-        table = data
-    else:
-        taken = take_in(data)
-        made = infer(taken.frame)
-        if not made.modelled or not taken.frame.height:
-            return made
-        table = Table.of(taken.frame, made)
-    if table.schema.relations:
-        return table.schema
-    return dataclasses.replace(table.schema, relations=discover(table))
+        return dataclasses.replace(data.schema, relations=relations_of(data))
+    taken = take_in(data)
+    made = infer(taken.frame)
+    if not made.modelled:
+        return made
+    return dataclasses.replace(made, relations=discover(Table.of(taken.frame, made)))

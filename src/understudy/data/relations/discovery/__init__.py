@@ -65,12 +65,12 @@ def discover(table: Table, *, k: int = 5) -> tuple[Relation, ...]:
     >>> x = np.random.default_rng(0).integers(50, 99, 80)
     >>> found = discover(Table.of(pl.DataFrame({"grams": 1000 * x, "kilos": x})))
     >>> [relation.text for relation in found]
-    ['grams = 1000 * kilos']
+    ['kilos = grams / 1000']
     """
     if table.height < FEWEST_ROWS:
         return ()
-    made = table.once(("relations", k), lambda: _discover(table, k))
-    return made
+    with np.errstate(all="ignore"):  # logarithms of 0, ratios by 0: no numbers, no values
+        return _discover(table, k)
 
 
 def _discover(table: Table, k: int) -> tuple[Relation, ...]:
@@ -90,8 +90,10 @@ def _discover(table: Table, k: int) -> tuple[Relation, ...]:
     groups = [g for g in find_one_hot(fields) if not any(name in derived for name in g)]
     texts += [f"one of {', '.join(map(quoted, group))}" for group in groups]
     free = [f for f in fields if f.name not in derived]
-    orders = without_detours(find_orders(free, rows))
-    texts += [f"{quoted(low)} <= {quoted(high)}" for low, high in orders]
+    together = [{one.target, *one.sources} for one in derived.said]
+    for low, high in without_detours(find_orders(free, rows)):
+        if not any({low, high} <= names for names in together):
+            texts.append(f"{quoted(low)} <= {quoted(high)}")
     implied = _missing_by_formula(table, texts)
     for name, where, other in find_missing(fields, k):
         if name not in implied and other not in derived.sources.get(name, ()):
@@ -154,7 +156,7 @@ def _choose_switches(
     ]
     pairs = {(p.target, p.sources[0]) for p, _, _ in found}
     many = Counter(target for target, _ in pairs)
-    found.sort(key=lambda one: (-many[one[0].target], -one[0].nats, -places[one[0].target]))
+    found.sort(key=lambda one: (-many[one[0].target], -places[one[0].target], -one[0].nats))
     for proposal, key, levels in found:
         derived.take_switch(proposal, key, levels)
 

@@ -48,6 +48,8 @@ class Derived:
         if proposal.target in self.sources:
             return False
         if proposal.broken:
+            if any(one.target == proposal.target for one in self.nearly):
+                return False
             self.nearly.append(proposal)
             return True
         if any(self.depends(source, proposal.target) for source in proposal.sources):
@@ -58,15 +60,15 @@ class Derived:
 
     def take_near(self) -> None:
         """Say what nearly holds, of columns that nothing else computes."""
-        exact = set(self.sources) | set(self.switched)
+        exact, said = set(self.sources) | set(self.switched), list[str]()
         for one in self.nearly:
             circle = any(self.depends(source, one.target) for source in one.sources)
             if one.target not in exact and one.target not in self.sources and not circle:
                 self.sources[one.target] = one.sources
                 self.said.append(one)
-        for one in self.said:
-            if one.broken:
-                del self.sources[one.target]
+                said.append(one.target)
+        for name in said:  # they are not held, so the columns are free
+            del self.sources[name]
 
     def take_switch(self, proposal: Proposal, key: str, levels: frozenset[str]) -> bool:
         """Say that a column equals another where a category has some levels that are still free."""
@@ -87,12 +89,12 @@ def choose_transforms(
     """Keep one column of each class as the source, and compute the others from it."""
     places = {name: place for place, name in enumerate(fields)}
 
-    roots = Counter(one.sources[0] for one in found if " exp(" in one.text or "sqrt(" in one.text)
+    powers = Counter(one.sources[0] for one in found if "exp(" in one.text)
 
     def simple(name: str) -> tuple[int, int, int, int]:
         field = fields[name]
         decimals = 99 if field.decimals is None else field.decimals
-        return (int(field.is_missing.sum()), roots[name], decimals, places[name])
+        return (int(field.is_missing.sum()), powers[name], decimals, places[name])
 
     for broken in (False, True):
         edges = [one for one in found if bool(one.broken) == broken]

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.codec import level_ranks
 from understudy.data.schema import Column
 from understudy.data.tables import Table
 
@@ -24,7 +25,7 @@ MANY_DECIMALS = 6
 DOUBLE = 1e-9
 MOST_DECIMALS = 9
 SCREENED = 2000
-"""Rows on which pairs and triples of columns are looked at first; what passes is verified on all."""
+"""Rows on which pairs and triples of columns are looked at first; all verify what passes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +117,7 @@ def read_field(table: Table, column: Column) -> Field:
         if np.array_equal(known, ~np.isnan(parsed)):
             numbers = parsed
     if numbers is None:
-        return Field(column, None, _levels(values.labels), None, DOUBLE, values.labels)
+        return Field(column, None, level_ranks(values.labels), None, DOUBLE, values.labels)
     decimals, relative = column.decimals, DOUBLE
     finite = numbers[~np.isnan(numbers)]
     if column.kind == "category":
@@ -153,17 +154,11 @@ def _decimals(finite: Floats) -> int | None:
     return None
 
 
-def _levels(labels: pl.Series) -> Codes:
-    ranks = labels.rank("dense").fill_null(0).to_numpy().astype(np.int32)
-    return ranks - np.int32(1)
-
-
 def _ranked(numbers: Floats, words: pl.Series | None) -> Codes:
     """Give numbers codes in order; words that stand among them are levels behind."""
-    series = pl.Series(numbers, nan_to_null=True)
-    codes = series.rank("dense").fill_null(0).to_numpy().astype(np.int32) - np.int32(1)
+    codes = level_ranks(pl.Series(numbers, nan_to_null=True))
     if words is not None:
-        behind = _levels(words)
+        behind = level_ranks(words)
         codes = np.where(behind >= 0, behind + np.int32(codes.max() + 1), codes).astype(np.int32)
     return codes
 

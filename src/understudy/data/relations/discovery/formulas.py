@@ -16,6 +16,7 @@ from understudy.data.relations.discovery.evidence import DIGIT, NEAR, saved_by_f
 from understudy.data.relations.discovery.fields import Codes, Field, Floats, Mask
 
 MOST_DIGITS = 15
+NO_ROUNDING = 0.05
 MOST_DIGITS_IF_NEAR = 2
 """Of each number of a formula that some rows break: with more, it is an approximation."""
 DENOMINATORS = range(2, 13)
@@ -144,6 +145,7 @@ class Checked:
     applies: Mask
     holds: Mask  # of the rows that it applies to
     nats: float
+    by_rounding: bool = False  # whether it needs the rounding of the columns
 
     @property
     def broken(self) -> int:
@@ -193,13 +195,15 @@ def check(
     present = _keep(present, finite)
     made, allowed, wanted = made[finite], allowed[finite], wanted[finite]
     holds = np.abs(made - wanted) <= allowed
-    counted = slice(None)
+    counted: slice | NDArray[np.int64] = slice(None)
     if fitted and len(holds):
         counted = _different([field.codes[present] for field in (target, *sources)])
     nats = 0.0
     if holds.any():
         nats = saved_by_formula(target, made[counted], allowed[counted], holds[counted])
-    return Checked(present, holds, nats)
+    away = np.abs(made - wanted)[holds]
+    by_rounding = bool(away.size and away.mean() > NO_ROUNDING * allowed[holds].mean())
+    return Checked(present, holds, nats, by_rounding)
 
 
 def _different(codes: Sequence[Codes]) -> NDArray[np.int64]:

@@ -11,6 +11,15 @@ from understudy.data.relations.discovery.fields import Field, Floats, Mask
 from understudy.data.relations.discovery.formulas import plain, quoted
 from understudy.data.relations.discovery.switches import condition
 
+NEGATIVE = tuple(
+    float(-v) for v in (*range(1, 10), *range(90, 100), *range(990, 1000), 9999, 99999)
+)
+POSITIVE = tuple(float(v) for v in (77, 88, *range(96, 100), 777, 888, *range(996, 1000)))
+POSITIVE += (9998.0, 9999.0, 99999.0, 999999.0)
+CLEARLY_NEGATIVE = -7.0
+MOST_CODES = 4
+CODE_GAP = 0.2  # of the range of all other numbers
+CODE_SHARE = 0.02
 MOST_STEPS = 2000
 FEWEST_ROWS = 40
 FEWEST_MISSING = 20
@@ -207,54 +216,49 @@ def _missing_levels(field: Field, other: Field, k: int) -> list[str]:
     always = lost > 0.5 * total
     if always[0] or (total[1:] < k)[total[1:] > 0].any():
         return []
-    levels = [other.label(code) for code in np.flatnonzero(always[1:])]
+    levels = [other.label(int(code)) for code in np.flatnonzero(always[1:])]
     if not levels:
         return []
     predicted: Mask = always[codes]
     return levels if _same_rows(gone, predicted) else []
 
 
-NEGATIVE = tuple(float(-v) for v in (*range(1, 10), *range(90, 100), *range(990, 1000), 9999))
-POSITIVE = tuple(
-    float(v) for v in (77, 88, *range(96, 100), 777, 888, *range(996, 1000), 9998, 9999)
-)
-POSITIVE += (99999.0, 999999.0, -99999.0)
-CODE_GAP = 0.2
-
-
 def find_codes(field: Field, k: int) -> list[str]:
-    """Find numbers of a column that are no quantities: conventional ones, held by several rows,
-    beyond a gap from all others (-8 where all others are 0 or more; 99 among 0 to 16).
+    """Find numbers of a column that are no quantities.
+
+    They are conventional ones, held by several rows, beyond a gap from all others: -8 where all
+    others are 0 or more, 99 among 0 to 16.
     """
-    column, ordered = field.column, field.ordered
+    column = field.column
     if column.kind != "number" or column.unit is not None or field.levels < FEWEST_NUMBERS:
         return []
-    values, counts = np.unique(ordered, return_counts=True)
-    low, high = 0, len(values)
+    values, counts = np.unique(field.ordered, return_counts=True)
+    low = _codes_below(values, counts, k)
+    high = _codes_above(values[len(low) :], counts[len(low) :], k)
+    return [plain(value) for value in (*low, *high)]
+
+
+def _codes_below(values: Floats, counts: NDArray[np.int64], k: int) -> list[float]:
+    many = int((values < 0).sum())
+    if not 0 < many <= MOST_CODES or len(values) - many < FEWEST_NUMBERS // 2:
+        return []
+    found, rest = values[:many], values[many:]
+    if not np.isin(found, NEGATIVE).all() or counts[:many].min() < k:
+        return []
+    if found[-1] > CLEARLY_NEGATIVE:  # -1 may be a quantity: one value, often, of whole numbers
+        often = counts[0] >= max(CODE_SHARE * counts.sum(), 3 * float(np.median(counts[1:])))
+        if many > 1 or not often or len(rest) < FEWEST_NUMBERS:
+            return []
+    return [float(value) for value in found]
+
+
+def _codes_above(values: Floats, counts: NDArray[np.int64], k: int) -> list[float]:
     found: list[float] = []
-    while low < high - 5 and values[low] in NEGATIVE:
-        rest = values[low:high][~np.isin(values[low:high], NEGATIVE)]
-        if counts[low] < k or not len(rest) or rest[0] < 0 or not _negative_code(values[low], rest):
+    for many in range(1, MOST_CODES + 1):
+        if len(values) - many < FEWEST_NUMBERS // 2 or values[-many] not in POSITIVE:
             break
-        found.append(float(values[low]))
-        low += 1
-    while high - 5 > low and values[high - 1] in POSITIVE:
-        rest = values[low:high][~np.isin(values[low:high], POSITIVE)]
-        if counts[high - 1] < k or len(rest) < 5 or values[high - 1] < rest[-1]:
-            break
-        gap, span = values[high - 1] - rest[-1], rest[-1] - rest[0]
-        top = np.diff(rest[-10:]).max()
-        if gap <= max(CODE_GAP * span, 3 * top):
-            break
-        found.append(float(values[high - 1]))
-        high -= 1
-    return [plain(value) for value in sorted(found)]
-
-
-def _negative_code(value: float, rest: Floats) -> bool:
-    """Whether a negative number stands apart from numbers that are 0 or more."""
-    if value == -1:
-        return len(rest) >= 2 * FEWEST_NUMBERS
-    if value <= -7:
-        return True
-    return bool(rest[0] - value > 1.5 * float(np.median(np.diff(rest))))
+        rest = values[:-many]
+        gap, widest = values[-many] - rest[-1], float(np.diff(rest[-10:]).max())
+        if gap > max(CODE_GAP * (rest[-1] - rest[0]), 3 * widest) and counts[-many:].min() >= k:
+            found = [float(value) for value in values[-many:]]
+    return found

@@ -28,6 +28,7 @@ from understudy.data.relations.discovery.formulas import (
 from understudy.data.relations.discovery.transforms import is_line, joined
 
 FEWEST_ROWS = 40
+FEWEST_ROWS_IF_ROUNDED = 200  # where rounding may hide that coefficients only approximate
 ROWS_PER_COLUMN = 3
 MOST_TERMS = 8
 MOST_FOUND = 40
@@ -40,7 +41,7 @@ STEPS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Combination:
+class LinearFormula:
     """A column as a sum of others with coefficients, and how it fares."""
 
     target: Field
@@ -107,10 +108,10 @@ def _blocks(
         blocks += 1
         covered.update(kept.tolist())
         complete = rows[shown[:, kept].all(1)]
-        yield [lines[i] for i in kept], complete
+        yield [lines[i] for i in kept.tolist()], complete
 
 
-def _in_block(block: list[Field], rows: NDArray[np.int64]) -> Iterator[Combination]:
+def _in_block(block: list[Field], rows: NDArray[np.int64]) -> Iterator[LinearFormula]:
     failed = 0
     refused: set[str] = set()
     while len(block) >= 3 and failed < MOST_FAILED:
@@ -134,7 +135,7 @@ def _in_block(block: list[Field], rows: NDArray[np.int64]) -> Iterator[Combinati
             kept = _pruned(y, together, block, scaled, numbers, deviation)
             made = _combination(block[y], [block[i] for i in kept], rows) if kept else None
             if made is not None:
-                made = _better_target(made, rows)
+                made = _better_target(made, rows, block)
                 break
             refused.add(block[y].name)
             failed += 1
@@ -156,7 +157,8 @@ def _explained_by_rounding(
     factors = -inverse / np.diagonal(inverse)[:, None]  # row y: on the scaled columns
     np.fill_diagonal(factors, 0)
     moved = np.sqrt((factors**2 * (slack / deviation) ** 2).sum(1))
-    return np.minimum((1.5 * own + 1.5 * moved) ** 2 + 1e-8, LEFT)
+    made: Floats = np.minimum((1.5 * own + 1.5 * moved) ** 2 + 1e-8, LEFT)
+    return made
 
 
 def _pruned(
@@ -174,7 +176,7 @@ def _pruned(
 
     def fitted(some: list[int]) -> tuple[Floats, bool]:
         part = together[np.ix_(some, some)] + RIDGE * np.eye(len(some))
-        factors = np.linalg.solve(part, together[some, y])
+        factors: Floats = np.asarray(np.linalg.solve(part, together[some, y]), float)
         slack = np.array([block[i].slack for i in some]) / deviation[some]
         allowed = own + np.abs(factors * slack).sum()
         away = np.abs(wanted - scaled[:, some] @ factors)
@@ -204,7 +206,7 @@ def _pruned(
 
 def _combination(
     target: Field, sources: Sequence[Field], rows: NDArray[np.int64]
-) -> Combination | None:
+) -> LinearFormula | None:
     """Fit, shorten the coefficients, and check."""
     assert target.numbers is not None
     x = np.column_stack([f.numbers[rows] for f in sources if f.numbers is not None])
@@ -217,7 +219,7 @@ def _combination(
         (np.abs(factors) * np.array([f.slack for f in sources])).sum()
     )
     slack = 6 * allowed / (spread * math.sqrt(len(rows))) + 1e-7 * np.abs(factors)
-    best: Combination | None = None
+    best: LinearFormula | None = None
     ways = [list(short_numbers(float(f), float(s))) for f, s in zip(factors, slack, strict=True)]
     loose = [
         list(short_numbers(float(f), float(8 * s))) for f, s in zip(factors, slack, strict=True)
@@ -245,8 +247,8 @@ def _with_start(
     factors: Sequence[Coefficient],
     rest: Floats,
     allowed: float,
-) -> Combination | None:
-    best: Combination | None = None
+) -> LinearFormula | None:
+    best: LinearFormula | None = None
     for start in list(short_numbers(float(np.median(rest)), 2 * allowed))[:3]:
         numbers = [*factors, start]
         simple = all(abs(one.value) in (0, 1) for one in numbers)
@@ -258,7 +260,9 @@ def _with_start(
             continue
         if checked.broken and max(one.digits for one in numbers) > MOST_DIGITS_IF_NEAR:
             continue
-        made = Combination(target, tuple(sources), tuple(factors), start, checked, nats)
+        if checked.by_rounding and not simple and len(checked.holds) < FEWEST_ROWS_IF_ROUNDED:
+            continue
+        made = LinearFormula(target, tuple(sources), tuple(factors), start, checked, nats)
         if best is None or checked.broken < best.checked.broken:
             best = made
     return best
@@ -274,7 +278,9 @@ def _computed(factors: Sequence[float], start: float) -> Callable[..., Floats]:
     return compute
 
 
-def _better_target(made: Combination, rows: NDArray[np.int64]) -> Combination:
+def _better_target(
+    made: LinearFormula, rows: NDArray[np.int64], block: Sequence[Field]
+) -> LinearFormula:
     """Choose what is computed: the total of a sum, else the column with the largest spread."""
     best, key = made, _as_target(made)
     if key[1]:
@@ -282,7 +288,8 @@ def _better_target(made: Combination, rows: NDArray[np.int64]) -> Combination:
     for field in made.sources:
         if field.levels < 3:
             continue
-        others = [made.target, *(f for f in made.sources if f is not field)]
+        names = {made.target.name, *(f.name for f in made.sources)} - {field.name}
+        others = [f for f in block if f.name in names]
         other = _combination(field, others, rows)
         if other is None or other.checked.broken > best.checked.broken:
             continue
@@ -292,7 +299,7 @@ def _better_target(made: Combination, rows: NDArray[np.int64]) -> Combination:
     return best
 
 
-def _as_target(made: Combination) -> tuple[int, bool, int, float]:
+def _as_target(made: LinearFormula) -> tuple[int, bool, int, float]:
     decimals = made.target.decimals
     total = made.start.value == 0 and all(f.value > 0 for f in made.factors)
     assert made.target.numbers is not None

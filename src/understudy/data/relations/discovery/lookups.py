@@ -51,14 +51,15 @@ def _can_determine(field: Field, k: int) -> bool:
 
 
 def _screened(codes: Codes, x: int) -> list[int]:
-    """Give the columns that repeat the value of the first row of their level, but for a few."""
+    """Give the columns that repeat the value of the middle row of their level, but for a few."""
     known = codes[:, x] >= 0
     mine = codes[known, x]
     if not len(mine):
         return []
-    _, first, level = np.unique(mine, return_index=True, return_inverse=True)
+    _, level, many = np.unique(mine, return_inverse=True, return_counts=True)
+    middle = np.argsort(level, kind="stable")[np.cumsum(many) - 1 - many // 2]
     theirs = codes[known]
-    expected = theirs[first][level]
+    expected = theirs[middle][level]
     both = (theirs >= 0) & (expected >= 0)
     differs = ((theirs != expected) & both).sum(0)
     fits = differs <= LOOSE * np.maximum(both.sum(0), 1)

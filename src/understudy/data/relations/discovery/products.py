@@ -57,7 +57,7 @@ def _triples(
     for shift in SHIFTS:
         mine = logs
         if shift:
-            lowest = np.nanmin(numbers, axis=0)
+            lowest = np.where(np.isnan(numbers), np.inf, numbers).min(0)
             with np.errstate(all="ignore"):
                 mine = np.log(np.where(lowest > -shift, numbers + shift, np.nan))
             mine[~np.isfinite(mine)] = np.nan
@@ -78,7 +78,7 @@ def _fitting(
     among, spread, _ = pairwise(logs, logs, known, known)
     aims = np.isfinite(targets)
     targets = np.where(aims, targets, 0.0)
-    with_y, spread_y, seen = pairwise(targets, logs, aims, known)
+    with_y, _, seen = pairwise(targets, logs, aims, known)
     whole = known.all()
     bound = EXPLAINED if whole else EXPLAINED_IN_PART
     deviation = np.sqrt(np.diagonal(spread))
@@ -86,7 +86,8 @@ def _fitting(
     between = among[upper]
     free = 1 - between**2
     usable = (free > 1e-6) & (deviation[upper[0]] > 0) & (deviation[upper[1]] > 0)
-    x, z, between, free = (part[usable] for part in (*upper, between, free))
+    x, z = upper[0][usable], upper[1][usable]
+    between, free = between[usable], free[usable]
     for y, field in enumerate(lines):
         if field.levels < FEWEST_VALUES or aims[:, y].sum() < FEWEST_ROWS / 2:
             continue

@@ -92,7 +92,7 @@ def _switched(
     nats = checked.nats - key.levels - 10
     if len(checked.holds) < FEWEST_ROWS or not checked.is_near or nats < ENOUGH:
         return None
-    levels = [key.label(code) for code in np.flatnonzero(on)]
+    levels = [key.label(int(code)) for code in np.flatnonzero(on)]
     text = f"{quoted(y.name)} = {quoted(x.name)} where {condition(key.name, levels)}"
     made = Proposal(text, y.name, (x.name, key.name), nats, checked.broken)
     return made, key.name, frozenset(levels)

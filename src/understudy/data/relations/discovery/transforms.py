@@ -28,6 +28,7 @@ FEWEST_VALUES = 5
 RANKS_AGREE = 0.97
 RANKS_AGREE_IN_PART = 0.9  # ranks among all rows, compared where both columns have values
 MOST_PAIRS = 2000
+LARGEST = 1e60  # whose powers are still numbers
 MOST_AGAINST = 0.03  # steps against the direction, where a few rows are broken
 
 
@@ -66,8 +67,11 @@ def find_transforms(fields: Sequence[Field], rows: NDArray[np.int64]) -> list[Pr
 
 def is_line(field: Field) -> bool:
     """Whether formulas may speak of a column: numbers, and neither dates nor durations."""
-    column = field.column
-    return field.numbers is not None and column.kind != "date" and column.unit is None
+    column, ordered = field.column, field.ordered
+    if not len(ordered) or column.kind == "date" or column.unit is not None:
+        return False
+    largest = max(abs(float(ordered[0])), abs(float(ordered[-1])))
+    return 1 / LARGEST < largest < LARGEST
 
 
 def _alike(fields: Sequence[Field], rows: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -79,11 +83,11 @@ def _alike(fields: Sequence[Field], rows: NDArray[np.int64]) -> list[tuple[int, 
     known = ~np.isnan(numbers)
     agree, _, seen = pairwise(plain_ranks, plain_ranks, known, known)
     agree = np.where(seen >= FEWEST_ROWS / 2, np.abs(agree), 0)
-    folds = (numbers < 0).any(0)
+    folds = np.asarray((numbers < 0).any(0))
     if folds.any():
         folded, _, _ = pairwise(plain_ranks, folded_ranks[:, folds], known, known[:, folds])
         agree[:, folds] = np.maximum(agree[:, folds], np.abs(folded))
-    whole = known.all(0)
+    whole = np.asarray(known.all(0))
     bound = np.where(whole[:, None] & whole[None, :], RANKS_AGREE, RANKS_AGREE_IN_PART)
     np.fill_diagonal(agree, 0)
     pairs = np.argwhere(agree > bound)
@@ -165,11 +169,17 @@ def _fit(
     y: Field, x: Field, shape: Shape, rows: NDArray[np.int64]
 ) -> tuple[float, float, float, float] | None:
     """Fit a and b by medians, then by least squares in the rows that agree; say how sure."""
+    with np.errstate(all="ignore"):
+        return _fitted(y, x, shape, rows)
+
+
+def _fitted(
+    y: Field, x: Field, shape: Shape, rows: NDArray[np.int64]
+) -> tuple[float, float, float, float] | None:
     assert y.numbers is not None
     assert x.numbers is not None
-    with np.errstate(all="ignore"):
-        f = shape.compute(x.numbers[rows])
-        slope_slack = np.abs(shape.compute(x.numbers[rows] + x.slack) - f)
+    f = shape.compute(x.numbers[rows])
+    slope_slack = np.abs(shape.compute(x.numbers[rows] + x.slack) - f)
     finite = np.isfinite(f)
     if finite.sum() < max(FEWEST_ROWS, 0.5 * len(rows)):
         return None
@@ -178,8 +188,7 @@ def _fit(
     order = np.argsort(f, kind="stable")
     third = len(order) // 3
     low, high = order[:third], order[-third:]
-    with np.errstate(all="ignore"):
-        slopes = (wanted[high] - wanted[low]) / (f[high] - f[low])
+    slopes = (wanted[high] - wanted[low]) / (f[high] - f[low])
     slopes = slopes[np.isfinite(slopes)]
     if not len(slopes):
         return None
@@ -190,7 +199,7 @@ def _fit(
         away = np.abs(wanted - a - b * f)
         fits = away <= np.maximum(4 * allowed, np.median(away) * 2)
         spread = float(np.var(f[fits]))
-        if not spread:
+        if not spread or not np.isfinite(spread):
             return None
         centre = float(f[fits].mean())
         b = float(np.mean((f[fits] - centre) * (wanted[fits] - wanted[fits].mean())) / spread)
