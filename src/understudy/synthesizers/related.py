@@ -367,7 +367,8 @@ class _Choice:
         if target in self.keep or target in self.reserved:
             return self._refuse(relation, self._why_not_free(target))
         if not self._circles(target, relation.sources):
-            self.steps.append(MissingWhere(relation))
+            made = any(isinstance(s, DerivedColumn) and target in s.makes for s in self.steps)
+            self.steps.append(MissingWhere(relation, fills=not made))
         return None
 
     def in_order(self) -> tuple[RelationStep, ...]:
