@@ -112,12 +112,9 @@ def test_fresh_rows_are_hardly_ever_flagged():
     def draw(seed):
         rng = np.random.default_rng(seed)
         town = rng.integers(0, 20, 400)
-        return pl.DataFrame(
-            {
-                "town": [f"t{v}" for v in town],
-                "zone": np.where(rng.random(400) < 0.001, 9, town % 3),
-            }
-        ).cast({"zone": pl.String})
+        zone = np.where(rng.random(400) < 0.001, 9, town % 3)
+        made = pl.DataFrame({"town": [f"t{v}" for v in town], "zone": zone})
+        return made.cast({"zone": pl.String})
 
     flags = 0
     for seed in range(40):

@@ -170,6 +170,25 @@ def test_damaged_relations_are_refused(tmp_path):
             us.load(other).sample(10)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bmi = 2 * city",
+        "heavy = 2 * weight",
+        "city <= weight",
+        "city <= land",
+        "heavy = classes of city",
+        "one of north, city",
+        "spouse is missing exactly where marital == 'widowed'",
+        "pay = wage where paid == 'never'",
+    ],
+)
+def test_what_columns_can_never_keep_is_refused(text):
+    with pytest.raises(OptionError, match="relation") as caught:
+        us.synthesizer("bootstrap").fit(TRAIN, schema=schema_of(TRAIN, text))
+    assert caught.value.hint
+
+
 def test_they_can_be_switched_off():
     made = us.synthesizer("independent", relations=False).fit(TRAIN, schema=SCHEMA)
     assert broken(made.sample(300))

@@ -66,7 +66,7 @@ def test_reprs_are_a_few_lines(result, compared, tables):
     for found in shown:
         assert len(repr(found)) < 600, type(found)
         assert repr(found).startswith(type(found).__name__)
-    assert "15 findings (1 not applicable); flagged: none" in repr(result)
+    assert "16 findings (2 not applicable); flagged: none" in repr(result)
     assert "reference" in repr(result["fidelity.moments"])
     assert "needs key columns" in repr(result["privacy.correct_attribution"])
     assert "one, two" in repr(compared)

@@ -100,7 +100,7 @@ def command(
         raise click.UsageError("Give TRAIN or --from MODEL, one of the two.")
     if model is not None and (method or options or schema or constraint or relations == "off"):
         raise click.UsageError(
-            "--from takes method, options, schema, constraints, relations from the model."
+            "--from takes method, options, schema, relations, constraints from the model."
         )
     if model is not None and (epsilon is not None or ledger is not None):
         raise click.UsageError("--from spends nothing: its epsilon was spent when it was fitted.")

@@ -121,9 +121,9 @@ class DerivedColumn:
         if any(one.relation.kind != "formula" and not one.known.any() for one in learnt):
             return None
         made = cls(name, learnt)
-        known = made.computed(table)[1]
+        computed, known = made.computed(table)
         gone = _not_computed(table, name)
-        own_missing = int((known & gone).sum()) >= k
+        own_missing = int((known & gone & computed.is_not_null().to_numpy()).sum()) >= k
         values, silent_rows = int((~gone).sum()), int((~known & ~is_missing(table, name)).sum())
         mode = "own" if silent_rows > (RARE * values if k > 1 else 0) else "drop"
         if mode == "drop" and own_missing:

@@ -20,8 +20,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.data.relations import Relation
-from understudy.data.schema import Column, Schema, few
+from understudy.data.grammar import NUMBER
+from understudy.data.relations import Relation, check
+from understudy.data.schema import Column, Schema, shortened
 from understudy.data.shown import shown_codec
 from understudy.data.tables import Table
 from understudy.errors import OptionError, near
@@ -32,6 +33,7 @@ from understudy.synthesizers.reshaped import CodeWords, MissingWhere, OneHotGrou
 
 Mask = NDArray[np.bool_]
 FRAME = "relation_"
+MOST_NAMED = 8
 HIDDEN = 0.1  # of the rows: values that are not shown, so that nothing can be looked up for them
 ORDER_OF_KINDS = ("formula", "classes", "lookup", "one_hot", "order", "code", "missing")
 STEPS: dict[str, Any] = {
@@ -84,7 +86,9 @@ class Related:
         made = []
         held = [one.text for step in self.steps for one in step.relations]
         if held:
-            made.append(f"relations held: {few(held)}")
+            more = f" and {len(held) - MOST_NAMED} more" if len(held) > MOST_NAMED else ""
+            listed = "; ".join(shortened(text, 80) for text in held[:MOST_NAMED])
+            made.append(f"relations held: {listed}{more}")
         made += [f"the relation {text} is not held: {why}" for text, why in self.refused]
         return made
 
@@ -211,12 +215,11 @@ class _Choice:
     def take(self, relation: Relation) -> None:
         """Add a step for a relation, or say why there is none."""
         schema = self.table.schema
-        for name in relation.names:
-            if name not in schema:
-                raise OptionError(
-                    f"relation {relation}: there is no column '{name}'",
-                    hint=near(name, schema.names),
-                )
+        gone = next((name for name in relation.names if name not in schema), None)
+        if gone is not None:
+            raise OptionError(
+                f"relation {relation}: there is no column '{gone}'", hint=near(gone, schema.names)
+            )
         if not self.reads and relation.inferred:
             return self._refuse(relation, "it was read off the data, for which no epsilon pays")
         if relation.kind in ("weight", "subject"):
@@ -227,6 +230,8 @@ class _Choice:
         if not set(relation.names) <= set(schema.modelled):
             gone = next(name for name in relation.names if name not in schema.modelled)
             return self._refuse(relation, f"'{gone}' is left out of synthesis")
+        if not relation.inferred:
+            check(relation, schema)
         if not self.reads and relation.kind in ("lookup", "classes"):
             raise OptionError(
                 f"relation {relation}: its values are read off the data, which epsilon does not "
@@ -345,6 +350,7 @@ class _Choice:
         name = str(relation.target)
         column = self.table.schema[name]
         numbers = column.kind == "number" and column.stored in ("integer", "float")
+        numbers = numbers and all(map(NUMBER.fullmatch, relation.said.values))
         if not numbers or name in self.keep or name in self.reserved:
             return None  # a category has them as levels; what is kept is not drawn
         if any(name in s.makes and not isinstance(s, MissingWhere) for s in self.steps):
@@ -361,7 +367,8 @@ class _Choice:
         if target in self.keep or target in self.reserved:
             return self._refuse(relation, self._why_not_free(target))
         if not self._circles(target, relation.sources):
-            self.steps.append(MissingWhere(relation))
+            made = any(isinstance(s, DerivedColumn) and target in s.makes for s in self.steps)
+            self.steps.append(MissingWhere(relation, fills=not made))
         return None
 
     def in_order(self) -> tuple[RelationStep, ...]:

@@ -31,6 +31,8 @@ from understudy.synthesizers.derived import (
 )
 from understudy.synthesizers.model_file import Damaged, State, number
 
+LARGEST = 2.0**60  # microseconds of dates lie below it; whole numbers beyond are rounded
+
 
 @dataclass(frozen=True)
 class OrderedPair:
@@ -90,7 +92,10 @@ class OrderedPair:
         names = relation.sources
         columns = [table.schema[name] for name in names]
         plain = all(
-            column.is_numeric and not column.levels and column.stored not in ("time",)
+            column.is_numeric
+            and not column.levels
+            and column.stored != "time"
+            and max(map(abs, column.bounds or (0.0,))) < LARGEST
             for column in columns
         )
         if plain:
@@ -266,7 +271,7 @@ class OneHotGroup:
             names[0],
             "category",
             levels=names,
-            missing=not known.all(),
+            missing=any(table.schema[name].missing for name in names),
             inferred=READ if read else frozenset(),
             predictors=first.predictors,
         )
@@ -417,10 +422,14 @@ class CodeWords:
 
 @dataclass(frozen=True)
 class MissingWhere:
-    """A column that is missing exactly where a condition is met."""
+    """A column that is missing exactly where a condition is met.
+
+    ``fills``: elsewhere, a missing value is that of another row; not if it follows from others.
+    """
 
     kind: ClassVar[str] = "missing"
     relation: Relation
+    fills: bool = True
 
     @property
     def name(self) -> str:
@@ -454,12 +463,13 @@ class MissingWhere:
         where = missing_where(self.relation, drawn)
         lacking = is_missing(drawn, self.name) & ~where
         made = taken_where(~where, drawn.frame[self.name], None)
-        if lacking.any():
+        if lacking.any() and self.fills:
             if made.dtype.is_float():
                 made = made.fill_nan(None)
             filled = made.forward_fill().backward_fill()
             made = taken_where(lacking, filled, made)
-        return [made.alias(self.name)], lacking & (made.null_count() == drawn.height)
+        lost = not self.fills or made.null_count() == drawn.height
+        return [made.alias(self.name)], lacking & lost
 
     def emitted(self, column: Column, told: Column | None) -> Column:
         """Tell what the method tells."""
@@ -467,7 +477,7 @@ class MissingWhere:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {"kind": self.kind, "holds": self.relation.text}
+        return {"kind": self.kind, "holds": self.relation.text, "fills": self.fills}
 
     def frame(self) -> pl.DataFrame | None:
         """None is needed."""
@@ -477,6 +487,6 @@ class MissingWhere:
     def restore(cls, plain: Mapping[str, Any], state: State, frame: str, names: Any) -> Self:
         """Take what was saved."""
         relation = Relation.parse(plain["holds"], names)
-        if relation.kind != "missing":
+        if relation.kind != "missing" or type(plain["fills"]) is not bool:
             raise Damaged("a column is missing nowhere")
-        return cls(relation)
+        return cls(relation, plain["fills"])

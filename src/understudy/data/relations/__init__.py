@@ -1,7 +1,7 @@
 """Relations between the columns of a table: found, judged, learnt."""
 
 from understudy.data.relations.discovery import discover
-from understudy.data.relations.judging import Judged, Learnt, judge, learn
+from understudy.data.relations.judging import Judged, Learnt, check, judge, learn
 from understudy.data.relations.known import relations_of, with_relations
 from understudy.data.schema import Relation, RelationKind
 
@@ -10,6 +10,7 @@ __all__ = [
     "Learnt",
     "Relation",
     "RelationKind",
+    "check",
     "discover",
     "judge",
     "learn",

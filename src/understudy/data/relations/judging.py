@@ -24,7 +24,7 @@ from understudy.data.codec import ColumnCodec, write_values
 from understudy.data.grammar import PairTest
 from understudy.data.schema import Column, Relation, Schema, Values, labels, same_level
 from understudy.data.tables import Condition, Table
-from understudy.errors import OptionError
+from understudy.errors import OptionError, near
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -206,6 +206,43 @@ def learn(relation: Relation, table: Table, *, k: int = 5) -> Learnt:
     if relation.kind == "formula":
         digits = _digits(table, str(relation.target))
     return Learnt(relation, digits=digits)
+
+
+def check(relation: Relation, schema: Schema) -> None:
+    """Refuse a relation that columns of these kinds can never keep, before any work."""
+
+    def refuse(name: str, why: str, hint: str) -> OptionError:
+        return OptionError(f"relation {relation}: '{name}' {why}", hint=hint)
+
+    for name in relation.names:
+        if name not in schema:
+            raise refuse(name, "is no column", near(name, schema.names))
+    said, numbers = (
+        relation.said,
+        set(_computed_from(relation) if relation.kind == "formula" else ()),
+    )
+    if relation.kind == "formula":
+        numbers.add(str(relation.target))
+    if relation.kind == "classes":
+        numbers |= set(relation.sources)
+    for name in sorted(numbers):
+        column = schema[name]
+        if not (column.is_numeric or level_decimals(column) is not None):
+            raise refuse(name, f"is {column.kind}, without numbers", "compute with numbers")
+    nodes = [said.where] if said.where is not None else []
+    if relation.kind == "order":
+        nodes.append(PairTest(relation.sources[0], said.sign, relation.sources[1]))
+    for node in nodes:
+        try:
+            Condition(node).check(schema)
+        except OptionError as error:
+            told = error.message.removeprefix("condition ")
+            raise OptionError(f"relation {relation}: {told}", hint=error.hint) from error
+    for name in relation.sources if relation.kind == "one_hot" else ():
+        column = schema[name]
+        levels = {level.lower() for level in column.levels}
+        if not (column.is_numeric or levels <= {"0", "1", "true", "false"}):
+            raise refuse(name, "has other values than 0 and 1", "name columns of 0 and 1")
 
 
 def key_texts(table: Table, name: str) -> pl.Series:
