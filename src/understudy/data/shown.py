@@ -120,6 +120,7 @@ def _bins(counts: Places, k: int) -> Places:
     """Cut sorted values into bins of about equal counts; empty where there are too few rows."""
     rows = int(counts.sum())
     many = min(BINS, rows // max(ROWS_A_BIN, 3 * k))
+    many = max(many, int(k > 1 and rows >= 3 * k))  # one bin at least, or the column is lost
     return equal_groups(counts, many) if many else np.empty(0, np.int64)
 
 
