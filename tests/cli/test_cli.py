@@ -103,7 +103,7 @@ def test_replicates_and_models(folder, tmp_path):
         "--method", "flip", "-o", "flip.p=0.3", "--save", tmp_path / "m.model", cwd=folder,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "left out: person_id (identifier" in done.stderr
+    assert "made anew: person_id" in done.stderr
     first, second = (pl.read_parquet(tmp_path / f"s_{i}.parquet") for i in (1, 2))
     assert first.height == 50
     assert not first.equals(second)

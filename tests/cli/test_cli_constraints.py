@@ -41,7 +41,7 @@ def test_whole_tables(folder, tmp_path):
     assert "left out" not in said
     made = pl.read_csv(tmp_path / "s.csv")
     assert made["age"].is_between(18, 60).all()
-    assert made["person_id"].to_list() == list(range(1, 501))
+    assert made["person_id"].to_list() == list(range(1_000_001, 1_000_501))
     assert (made["smoker"].cast(pl.String) == "true").sum() == 200
     marker = read_marker(tmp_path / "s.csv")
     assert marker is not None
@@ -67,7 +67,7 @@ def test_partial_tables(folder, tmp_path):
     assert made.select("sex", "town", "day").equals(REAL.select("sex", "town", "day"))
     assert made["age"].is_between(18, 60).all()
     assert made["income"].null_count() == 0
-    assert made["person_id"].to_list() == list(range(1, 601))
+    assert made["person_id"].to_list() == list(range(1_000_001, 1_000_601))
     assert "Constraints that every row meets" in (tmp_path / "p.csv.README.md").read_text()
 
 

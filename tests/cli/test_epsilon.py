@@ -46,7 +46,7 @@ NOISY = ("synthesize", "real.csv", "--schema", "s.toml", "--method", "noisy")
 def test_epsilon_is_said_marked_and_listed(folder):
     said = run(*NOISY, "--epsilon", 0.5, "--out", "out.csv", "--save", "m.model", "--rows", 77)
     assert "epsilon 0.5 was spent in 2 steps (neighbours: one row added or removed)" in said
-    assert "left out: person (identifier)" in said
+    assert "made anew: person" in said
     assert "200" not in said  # neither the number of rows nor why a column is left out
     assert "warning" not in said
     assert read_marker("out.csv").epsilon == 0.5

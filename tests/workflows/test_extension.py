@@ -146,7 +146,7 @@ def test_our_own_name_stays_ours_with_a_warning(measures, tmp_path):
 
 
 def test_a_function_stands_among_names():
-    train, made = people(100, 1), people(100, 2)
+    train, made = people(400, 1), people(400, 2)
     options = {"acme.columns": {"more": 2}}
     asked = [columns, "fidelity.univariate"]
     result = us.assess(train, made, measures=asked, options=options)

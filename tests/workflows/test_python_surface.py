@@ -4,6 +4,7 @@ import inspect
 import pickle
 import warnings
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -197,8 +198,11 @@ def test_columns_that_are_left_out_are_said(tables):
 
 def test_columns_that_a_fit_leaves_out_are_said(tables):
     train = tables["train"]
-    with pytest.warns(us.LeftOutWarning, match=r"'person_id' \(identifier\)") as caught:
-        us.synthesizer("bootstrap").fit(train)
+    rng = np.random.default_rng(1)
+    words = [" ".join(rng.choice(["so", "it", "goes"], 9)) for _ in range(train.height)]
+    free = train.with_columns(said=pl.Series(words))
+    with pytest.warns(us.LeftOutWarning, match=r"left out are 'said' \(text\)") as caught:
+        us.synthesizer("bootstrap").fit(free)
     assert [one.filename for one in caught] == [__file__]
     with pytest.warns(us.LeftOutWarning, match=r"'person_id' \(identifier\)") as caught:
         us.replace(train, ["age"], method="bootstrap")

@@ -146,6 +146,7 @@ def _bins(counts: Places, k: int, *, fine: bool) -> Places:
     many = min(BINS, rows // max(ROWS_A_BIN, 3 * k))
     if fine and many:
         many = min(FINE_BINS, rows // ROWS_A_FINE_BIN)
+    many = max(many, int(k > 1 and rows >= 3 * k))  # one bin at least, or the column is lost
     return equal_groups(counts, many) if many else np.empty(0, np.int64)
 
 

@@ -240,7 +240,8 @@ def _write_candidate(work: Work, result: Assessment, outcome: str) -> None:
     )
     made = work.synthesizer()
     spending = () if marker.epsilon is None else load(work.model).spending_ or ()
-    text = readme(marker, made.method.card, proper=made.is_proper, spending=spending)
+    anew = [c.name for c in work.schema if c.kind in ("identifier", "name")]
+    text = readme(marker, made.method.card, proper=made.is_proper, spending=spending, anew=anew)
     text = _candidate_readme(
         text, outcome, result.verdicts, epsilon=marker.epsilon, **_rows(result)
     )
