@@ -14,7 +14,7 @@ import understudy as us
 from understudy.errors import DataError
 from understudy.synthesizers.model_file import Damaged, State
 
-QUICK = ("bootstrap", "random_forest", "boost", "forest", "bayes", "held")
+QUICK = ("bootstrap", "random_forest", "boost", "forest", "smooth", "bayes", "held")
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from few import check_all
 from understudy.data.schema import read_values
 from understudy.data.schema.inference import infer_column
 from understudy.data.shown import shown_codec
-from understudy.synthesizers.forest import method as forest_method
 from understudy.synthesizers.forest.smooth import Smooth
 from understudy.synthesizers.model_file import Damaged, State
 
@@ -156,10 +155,34 @@ def test_tables_of_any_shape_show_nothing_that_few_hold(rows, seed, k, kinds):
     check_all(train.select(made.columns), made, k)
 
 
-def test_large_tables_are_left_to_the_trees(monkeypatch):
-    monkeypatch.setattr(forest_method, "SMALL", 300)
-    large = fit(line(300), trees=2).method
+def test_large_tables_are_left_to_the_trees():
+    large, small = (fit(line(300), trees=2, smooth=rows).method for rows in (300, 301))
     assert not any(isinstance(model, Smooth) for model in large.models_)
+    assert all(isinstance(model, Smooth) for model in small.models_)
+
+
+def test_numbers_that_follow_each_other_do():
+    rng = np.random.default_rng(1)
+    first = rng.lognormal(7, 1, 1500)
+    second = np.where(rng.random(1500) < 0.1, 0, first * (1 + 0.03 * rng.normal(size=1500)))
+    some = fit(pl.DataFrame({"first": first.round(2), "second": second.round(2)})).sample(1500)
+    apart = (some["second"] / some["first"] - 1).abs()
+    assert apart.filter(apart < 1).median() < 0.06  # training: 0.02
+    assert (some["second"] == 0).mean() == pytest.approx(0.1, abs=0.03)
+
+
+def test_visit_and_predictors_are_honoured():
+    train = line()
+    schema = us.schema(train).replace("y", predictors=("group",)).replace("score", predictors=())
+    made = (
+        us.synthesizer("forest", seed=0, visit=["group", "gone"]).fit(train, schema=schema).method
+    )
+    names = [codec.column.name for codec in made.codecs_]
+    assert names[:2] == ["group", "gone"]
+    models = dict(zip(names, made.models_, strict=True))
+    assert models["y"].numbers.mean.places.tolist() in ([], [0])
+    assert not len(models["score"].classes.places)
+    assert models["score"].numbers is None or not len(models["score"].numbers.mean.places)
 
 
 def test_the_window_rule_counts_neighbours():

@@ -45,9 +45,7 @@ def shown_codec(
     if values.numbers is not None:
         present = ~np.isnan(values.numbers)
         grid = Grid.of(column, single=single)
-        points, codes[present] = _points(
-            values.numbers[present], grid, k, fine=fine, window=window
-        )
+        points, codes[present] = _points(values.numbers[present], grid, k, fine=fine, window=window)
     texts = values.labels.filter(pl.Series(~present))
     counted = texts.alias("level").value_counts(sort=True)
     held = [(text, count) for text, count in counted.iter_rows() if count >= k]

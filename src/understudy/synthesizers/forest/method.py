@@ -38,13 +38,17 @@ from understudy.synthesizers.model_file import Damaged, State, texts
 Model = Trees | Odds | Chained | Smooth
 
 MOST_ROWS = 1_000_000
-SMALL = 5_000
 TRIED, TRIED_SMALL = (20_000, 200_000), 6_000
 WINDOW = (
     "k counts the training rows within one unit of a number's last digit: a number that one row "
     "holds may be shown where others hold its neighbours."
 )
-MODELS: dict[str, type[Model]] = {"trees": Trees, "odds": Odds, "chained": Chained, "smooth": Smooth}
+MODELS: dict[str, type[Model]] = {
+    "trees": Trees,
+    "odds": Odds,
+    "chained": Chained,
+    "smooth": Smooth,
+}
 
 
 @dataclass(kw_only=True)
@@ -64,6 +68,9 @@ class Forest(CodedMethod):
     fidelity : float
         How far small tables may be from those of training: 1 is as far as those of fresh rows
         would be, less is closer; 0 follows the model alone.
+    smooth : int
+        A table of fewer rows is drawn by smooth sums instead of trees, which few rows tell badly;
+        0 grows trees on every table.
     window : bool
         A weaker rule for numbers: ``k`` counts the rows within one unit of the last digit.
     visit : list of names or "learnt"
@@ -77,6 +84,7 @@ class Forest(CodedMethod):
     min_leaf: Annotated[int, AtLeast(1)] = 10
     penalty: Annotated[float, AtLeast(0)] = 1.0
     fidelity: Annotated[float, AtLeast(0)] = 0.9
+    smooth: Annotated[int, AtLeast(0)] = 5_000
     window: bool = False
     visit: Sequence[str] | str | None = None
     keep: Sequence[str] | str = ()
@@ -130,7 +138,7 @@ class Forest(CodedMethod):
         plan = Plan.of(PlanRequest(visit=self.visit, method="cart", keep=self.keep), table)
         self.names_ = table.schema.modelled
         self.notes_ = []
-        small = table.height < SMALL
+        small = table.height < self.smooth
         fitted = [
             self._coded(table, name, self.k, fine=small, window=self.window) for name in plan.order
         ]

@@ -63,7 +63,7 @@ class Parted:
 
     @classmethod
     def of(cls, counts: NDArray[np.int64], numbers: int, heavy: float = HEAVY) -> Self:
-        """Part the codes of a column, of which the first are numbers, by how many rows hold each."""
+        """Part the codes of a column, the first of which are numbers, by how many rows hold each."""
         from scipy.special import ndtri
 
         is_loose = np.arange(len(counts)) < numbers
@@ -96,7 +96,10 @@ def features(counts: NDArray[np.int64], numbers: int) -> Floats:
     own = own[np.argsort(-counts[own], kind="stable")]
     if numbers > 2:
         held = counts[:numbers]
-        for values, scale in ((ordered.scores, 1.0), (np.clip(ordered.scores, -2.5, 2.5) ** 2, CURVE)):
+        for values, scale in (
+            (ordered.scores, 1.0),
+            (np.clip(ordered.scores, -2.5, 2.5) ** 2, CURVE),
+        ):
             line = np.zeros(len(counts) + 1)
             line[:numbers] = scale * (values - np.average(values, weights=np.maximum(held, 1e-9)))
             made.append(line)
@@ -123,7 +126,7 @@ class Sums:
         from understudy.kernels.ridge import add_up
 
         starts = np.concatenate([[0], np.cumsum(self.sizes)])[:-1].astype(np.int64)
-        return add_up(codes, self.places, starts, self.values, self.level)
+        return np.asarray(add_up(codes, self.places, starts, self.values, self.level))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give what is to be saved."""
@@ -173,7 +176,8 @@ class Numbers:
         heights = np.linspace(0, 1, len(self.quantiles))
         at = np.interp(drawn, self.quantiles, heights)
         place = np.searchsorted(self.until, at, side="right")
-        return self.loose[np.minimum(place, len(self.loose) - 1)].astype(np.uint16)
+        made: Codes = self.loose[np.minimum(place, len(self.loose) - 1)].astype(np.uint16)
+        return made
 
 
 @dataclass(frozen=True)
@@ -298,15 +302,11 @@ class Design:
             best = best[along[best] > 0]
         which = np.repeat(np.arange(len(found)), [len(own) for _, own in found])
         inside = np.concatenate([np.empty(0, np.int64), *(own for _, own in found)])
-        found = [
-            (place, inside[best[which[best] == i]]) for i, (place, _) in enumerate(found)
-        ]
+        found = [(place, inside[best[which[best] == i]]) for i, (place, _) in enumerate(found)]
         trust = along[best] / (along[best] + DOUBT) if DOUBT else np.ones(len(best))
         return whole[:, best] * trust, [(place, own) for place, own in found if len(own)], trust
 
-    def sums(
-        self, found: list[tuple[int, NDArray[np.int64]]], made: Floats, level: Floats
-    ) -> Sums:
+    def sums(self, found: list[tuple[int, NDArray[np.int64]]], made: Floats, level: Floats) -> Sums:
         """Turn coefficients of features into numbers for each code."""
         values, start = [np.empty((0, made.shape[1]))], 0
         for place, own in found:
