@@ -153,7 +153,8 @@ def test_bad_input():
 
 
 def test_many_levels_go_without_a_model():
-    real = people(400, 1).with_columns(name=pl.Series([f"n{i % 150}" for i in range(400)]))
+    names = [f"n{i % 150}" if i < 150 else f"n{i % 40}" for i in range(600)]
+    real = people(600, 1).with_columns(name=pl.Series(names))
     found = play(real, real, sensitive=("name",), attacks=50)
     assert "too many levels" in found.note
     assert "name by model" not in parts(found)

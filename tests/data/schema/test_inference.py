@@ -55,7 +55,7 @@ KINDS: dict[str, tuple[Any, str]] = {
     "few rows of few numbers": ([1, 2, 3, 4, 5], "number"),
     "eleven numbers": (list(range(11)) * 20, "number"),
     "leading zeros": (["007", "012", "100"] * 20, "category"),
-    "one leading zero": (["07", *texts(SPREAD)], "name"),
+    "one leading zero": (["07", *texts(SPREAD)], "category"),
     "only infinities": ([INF, -INF], "category"),
     "called categorical": (pl.Series(texts(range(50)), dtype=pl.Categorical), "category"),
     "enumeration": (pl.Series(["a", "b"], dtype=pl.Enum(["b", "a", "c"])), "category"),
@@ -73,8 +73,8 @@ KINDS: dict[str, tuple[Any, str]] = {
     "keys in text": ([f"u{i}@example.org" for i in range(50)], "identifier"),
     "free text": ([" ".join(DRAW.choices(["a", "cat", "dog"], k=9)) for _ in range(60)], "text"),
     "texts that hardly repeat": ([f"w{i}" for i in range(100)] + ["w1"] * 20, "name"),
-    "names of few rows each": ([f"w{i}" for i in range(30)] * 4, "name"),
-    "names of five rows": ([f"w{i}" for i in range(30)] * 5, "category"),
+    "names of few rows each": ([f"w{i}" for i in range(60)] * 4, "name"),
+    "names of five rows": ([f"w{i}" for i in range(60)] * 5, "category"),
     "lists": ([[1], [2]], "text"),
     "structures": ([{"a": 1}, {"a": 2}], "text"),
     "binary": ([b"a", b"b"], "text"),
@@ -341,7 +341,7 @@ def test_other_text_is_not_taken_for_numbers(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["0000-01-{:02}", "-0005-01-{:02}", "+12345-01-{:02}"])
 def test_years_that_no_calendar_has_make_no_dates(text: str) -> None:
-    assert column([text.format(day) for day in range(1, 29)] * 2).kind == "name"
+    assert column([text.format(day) for day in range(1, 29)] * 2).kind == "category"
 
 
 def test_the_last_moment_of_the_year_9999() -> None:

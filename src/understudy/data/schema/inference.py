@@ -14,7 +14,7 @@ The rules, in order; the first that fits decides.
    in whichever way it is written (``$1,234.00``, ``12,5 %``); the ``format`` says in which.
    Text with leading zeros (``007``) is a code, never a number.
 8. Text that hardly repeats: *identifier* where it never does, free *text* where it is long, and
-   otherwise a *name*. So is text of more than 20 values where most rows hold one that fewer than
+   otherwise a *name*. So is text of more than 50 values where most rows hold one that fewer than
    five rows have, and that could not be shown.
 9. All other text: *category*.
 """
@@ -52,7 +52,7 @@ FEW_WORDS = 20
 ENOUGH_ROWS = 20
 CHANCE = 1e-6
 LONG_NUMBER = 9
-FEW_NAMES = 20
+FEW_NAMES = 50
 HUGE = "whole numbers beyond 2^53, kept to the last digit as text; "
 REST = "other"
 MANY_RARE = 0.05
