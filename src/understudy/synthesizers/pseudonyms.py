@@ -195,7 +195,7 @@ class Seated:
     """
 
     rows: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
-    names: dict[int, list[int]] = field(default_factory=dict)
+    names: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
     counts: list[int] = field(default_factory=lambda: [0])
 
     def new(self) -> int:
@@ -260,7 +260,7 @@ class Pseudonyms:
         """Give a pseudonym to each of ``total`` rows; ``seated`` knows those before, and grows."""
         gone = rng.random(frame.height) < self.missing
         numbers = [
-            None if missing else self._number(seated.rows.setdefault(key, []), rng, seated)
+            None if missing else self._number(key, rng, seated)
             for key, missing in zip(self._keys(frame), gone.tolist(), strict=True)
         ]
         known = pl.Series(self.name, numbers, dtype=pl.Int64)
@@ -270,7 +270,7 @@ class Pseudonyms:
             return texts.alias(self.name)
         return (f"{stem_of(self.name)}-" + known.cast(pl.String).str.zfill(3)).alias(self.name)
 
-    def _number(self, before: list[int], rng: np.random.Generator, seated: Seated) -> int:
+    def _number(self, key: tuple[Any, ...], rng: np.random.Generator, seated: Seated) -> int:
         """Give a row the name of a row before it in its group, or a new one.
 
         A name of n rows has weight n less the discount, a new one the strength and the discount
@@ -278,7 +278,8 @@ class Pseudonyms:
         """
         if self.strength is None or self.discount is None:
             return seated.new()
-        many, names = len(before), seated.names.setdefault(id(before), [])
+        before, names = seated.rows.setdefault(key, []), seated.names.setdefault(key, [])
+        many = len(before)
         if many >= MOST_SEATED:  # enough to know the shares by
             return before[int(rng.integers(many))]
         opens = max(self.strength + self.discount * len(names), 0.0)

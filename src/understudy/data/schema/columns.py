@@ -239,7 +239,12 @@ class Schema:
     def check_modelled(self, role: str, names: Iterable[str]) -> None:
         """Refuse names of columns that are not there, or that are left out."""
         for name in names:
-            if name not in self.modelled:
+            if name in self and name not in self.modelled:
+                raise OptionError(
+                    f"{role}: the column '{name}' is left out: it is taken for {self[name].kind}",
+                    hint="declare another kind in a schema file, such as category",
+                )
+            if name not in self:
                 raise OptionError(
                     f"{role}: there is no column '{name}'", hint=near(name, self.modelled)
                 )
