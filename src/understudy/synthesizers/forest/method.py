@@ -32,7 +32,7 @@ from understudy.synthesizers.forest.models import (
     group_codes,
     strongest,
 )
-from understudy.synthesizers.forest.smooth import Design, Smooth, fit_smooth
+from understudy.synthesizers.forest.smooth import CodeFeatures, Smooth, fit_smooth
 from understudy.synthesizers.model_file import Damaged, State, texts
 
 Model = Trees | Odds | Chained | Smooth
@@ -147,7 +147,7 @@ class Forest(CodedMethod):
             self.notes_.append(f"the trees learnt from {MOST_ROWS:,} of {len(codes):,} rows")
             codes = np.asfortranarray(codes[np.sort(rng.choice(len(codes), MOST_ROWS, False))])
         self.models_, self.balance_ = [], None
-        design = Design.of(codes, self.codecs_) if small else None
+        design = CodeFeatures.of(codes, self.codecs_) if small else None
         steps = len(plan.order) + 1
         with ThreadPoolExecutor(os.cpu_count()) as workers:
             for place, name in enumerate(plan.order):
@@ -170,7 +170,7 @@ class Forest(CodedMethod):
         codes: Codes,
         place: int,
         places: tuple[int, ...],
-        design: Design | None,
+        design: CodeFeatures | None,
         rng: np.random.Generator,
         workers: ThreadPoolExecutor,
     ) -> Model | None:

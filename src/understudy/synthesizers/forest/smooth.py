@@ -267,7 +267,7 @@ def evenly(by: Floats, rng: np.random.Generator) -> Floats:
 
 
 @dataclass(frozen=True)
-class Design:
+class CodeFeatures:
     """What the codes of all columns say as predictors, learnt from the training rows once."""
 
     codecs: Sequence[ColumnCodec]
@@ -331,7 +331,7 @@ def _evidence(features: Floats, targets: Floats) -> Floats:
 
 
 def fit_smooth(
-    design: Design,
+    design: CodeFeatures,
     codes: Codes,
     rows: NDArray[np.int64],
     places: Sequence[int],
@@ -372,7 +372,7 @@ class FittedClasses:
 
 
 def _fit_classes(
-    design: Design,
+    design: CodeFeatures,
     rows: NDArray[np.int64],
     places: Sequence[int],
     parted: Parted,
@@ -428,7 +428,7 @@ def _loss_on_scale(
 
 
 def _fit_numbers(
-    design: Design,
+    design: CodeFeatures,
     codes: Codes,
     rows: NDArray[np.int64],
     places: Sequence[int],
@@ -461,7 +461,7 @@ def _fit_numbers(
 
 
 def _most_telling(
-    design: Design, rows: NDArray[np.int64], places: Sequence[int], score: Floats
+    design: CodeFeatures, rows: NDArray[np.int64], places: Sequence[int], score: Floats
 ) -> tuple[int, ...]:
     """Keep the columns that go along with a score most, in their order; all where they are few."""
     if len(places) <= MOST_BOOSTED:
@@ -475,7 +475,7 @@ def _most_telling(
 
 
 def _boost_left(
-    design: Design,
+    design: CodeFeatures,
     codes: Codes,
     rows: NDArray[np.int64],
     places: Sequence[int],
