@@ -63,7 +63,7 @@ class Parted:
 
     @classmethod
     def of(cls, counts: NDArray[np.int64], numbers: int, heavy: float = HEAVY) -> Self:
-        """Part the codes of a column, the first of which are numbers, by how many rows hold each."""
+        """Part the codes of a column, numbers first, by how many rows hold each."""
         from scipy.special import ndtri
 
         is_loose = np.arange(len(counts)) < numbers
