@@ -271,3 +271,14 @@ def test_interrupting_leaves_nothing_half_written(folder, tmp_path, extension):
     assert process.returncode == 130, errors
     assert errors.strip() == "understudy: interrupted, nothing half written"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_window_rule_is_in_readme_and_marker(folder):
+    for name, options in (("plain.csv", ()), ("window.csv", ("-o", "forest.window=true"))):
+        run(folder, "secretname.csv", "--out", name, "--rows", "50", *options)
+    plain, window = (folder / f"{name}.csv.README.md" for name in ("plain", "window"))
+    said = "In this release k counts the training rows within one unit of a number's last digit"
+    assert said in window.read_text()
+    assert said not in plain.read_text()
+    assert read_marker(folder / "plain.csv").rule is None
+    assert read_marker(folder / "window.csv").rule.startswith("k counts the training rows")

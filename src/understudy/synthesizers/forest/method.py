@@ -32,12 +32,14 @@ from understudy.synthesizers.forest.models import (
     group_codes,
     strongest,
 )
-from understudy.synthesizers.forest.smooth import Design, Smooth, fit_smooth
+from understudy.synthesizers.forest.smooth import CodeFeatures, Smooth, fit_smooth
 from understudy.synthesizers.model_file import Damaged, State, texts
 
 Model = Trees | Odds | Chained | Smooth
 
 MOST_ROWS = 1_000_000
+MOST_COMPARED, FEWEST_COMPARED, COMPARED_TREES = 40, 100, 6
+LEAST_GAIN, LEAST_GAIN_A_ROW = 5.0, 0.02
 TRIED, TRIED_SMALL = (20_000, 200_000), 6_000
 WINDOW = (
     "k counts the training rows within one unit of a number's last digit: a number that one row "
@@ -148,7 +150,7 @@ class Forest(CodedMethod):
             self.notes_.append(f"the trees learnt from {MOST_ROWS:,} of {len(codes):,} rows")
             codes = np.asfortranarray(codes[np.sort(rng.choice(len(codes), MOST_ROWS, False))])
         self.models_, self.balance_ = [], None
-        design = Design.of(codes, self.codecs_) if small else None
+        design = CodeFeatures.of(codes, self.codecs_) if small else None
         steps = len(plan.order) + 1
         with ThreadPoolExecutor(os.cpu_count()) as workers:
             for place, name in enumerate(plan.order):
@@ -171,7 +173,7 @@ class Forest(CodedMethod):
         codes: Codes,
         place: int,
         places: tuple[int, ...],
-        design: Design | None,
+        design: CodeFeatures | None,
         rng: np.random.Generator,
         workers: ThreadPoolExecutor,
     ) -> Model | None:
@@ -182,10 +184,13 @@ class Forest(CodedMethod):
         shown = codes[:, place] < codec.size
         rows = codes if shown.all() else np.asfortranarray(codes[shown])
         target = rows[:, place].copy()
-        if design is not None:
-            return fit_smooth(design, codes, np.flatnonzero(shown), places, place, rng)
         counts = np.bincount(target, minlength=codec.size)
         group_of = group_codes(counts, ordered=codec.column.is_numeric)
+        if design is not None:
+            own = np.flatnonzero(shown)
+            smooth = fit_smooth(design, codes, own, places, place, group_of, rng)
+            if not self._trees_say_more(rows, target, group_of, smooth.chances, places, workers):
+                return smooth.model
         places = strongest(rows, places, group_of[target])
         if codec.size == 2 and places:
             return fit_odds(rows, self.codecs_, places, target, rng)
@@ -203,6 +208,30 @@ class Forest(CodedMethod):
         chained, steps = chain.steps(rows, target)
         groups = group_codes(np.bincount(steps, minlength=2 * chain.reach + 1), ordered=True)
         return Chained(trees, grow(np.asfortranarray(rows[chained]), steps, groups), chain)
+
+    def _trees_say_more(
+        self,
+        rows: Codes,
+        target: Codes,
+        group_of: NDArray[np.int64],
+        chances: NDArray[np.float64],
+        places: tuple[int, ...],
+        workers: ThreadPoolExecutor,
+    ) -> bool:
+        """Say whether a few trees of two thirds of the rows predict the last third far better."""
+        if not 0 < len(places) <= MOST_COMPARED or len(target) < FEWEST_COMPARED:
+            return False
+        rng = np.random.default_rng(len(target))
+        order = rng.permutation(len(target))
+        held, others = np.sort(order[: len(order) // 3]), np.sort(order[len(order) // 3 :])
+        settings = TreeSettings(COMPARED_TREES, self.min_leaf, self.penalty)
+        learnt = np.asfortranarray(rows[others])
+        trees = fit_trees(
+            learnt, self.codecs_, places, target[others], group_of, settings, rng, workers
+        )
+        told = trees.chances(np.asfortranarray(rows[held]), target[held], group_of)
+        gain = np.log(np.maximum(told, 1e-4)) - np.log(np.maximum(chances[held], 1e-4))
+        return float(gain.sum()) > max(LEAST_GAIN, len(held) * LEAST_GAIN_A_ROW)
 
     def _column_models(self) -> Iterable[tuple[int, Model | None]]:
         return enumerate(self.models_)

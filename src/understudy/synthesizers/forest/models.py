@@ -135,6 +135,20 @@ class Trees:
         )  # fmt: skip
         return forest.draw(self.cumulative, lines, order, rng.random())
 
+    def chances(self, codes: Codes, target: Codes, group_of: NDArray[np.int64]) -> Any:
+        """Give the chance of each row's group of codes."""
+        from understudy.kernels import forest
+
+        given, made = self.given, np.zeros(len(codes))
+        same = group_of == group_of[target][:, None]
+        for number in range(len(self.roots)):
+            lines = forest.apply_each(
+                codes, np.full(len(codes), number), self.roots, self.feature, self.cut, self.left,
+                self.right, self.line, np.array(given.places, np.int64), given.starts, given.ranks,
+            )  # fmt: skip
+            made += (np.diff(self.cumulative[lines], axis=1, prepend=0) * same).sum(axis=1)
+        return made / len(self.roots)
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give what is to be saved."""
         own = {name: getattr(self, name) for name in TREE_ARRAYS}

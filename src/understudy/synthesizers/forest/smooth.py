@@ -63,7 +63,7 @@ class Parted:
 
     @classmethod
     def of(cls, counts: NDArray[np.int64], numbers: int, heavy: float = HEAVY) -> Self:
-        """Part the codes of a column, the first of which are numbers, by how many rows hold each."""
+        """Part the codes of a column, numbers first, by how many rows hold each."""
         from scipy.special import ndtri
 
         is_loose = np.arange(len(counts)) < numbers
@@ -267,7 +267,7 @@ def evenly(by: Floats, rng: np.random.Generator) -> Floats:
 
 
 @dataclass(frozen=True)
-class Design:
+class CodeFeatures:
     """What the codes of all columns say as predictors, learnt from the training rows once."""
 
     codecs: Sequence[ColumnCodec]
@@ -330,37 +330,87 @@ def _evidence(features: Floats, targets: Floats) -> Floats:
     return np.asarray(np.maximum(told.max(axis=1) - 1, 0))
 
 
+@dataclass(frozen=True)
+class FittedSmooth:
+    """A model of one column, and the chance of each row's group of codes without that row."""
+
+    model: Smooth
+    chances: Floats
+
+
 def fit_smooth(
-    design: Design,
+    design: CodeFeatures,
     codes: Codes,
     rows: NDArray[np.int64],
     places: Sequence[int],
     place: int,
+    group_of: NDArray[np.int64],
     rng: np.random.Generator,
-) -> Smooth:
+) -> FittedSmooth:
     """Model one column, of which these rows may be shown, given others.
 
     Numbers that many rows hold are classes of their own, or places on one scale with the others:
-    whichever predicts rows left out better.
+    whichever predicts rows left out better. ``group_of`` says which codes are one group.
     """
     codec = design.codecs[place]
     target = codes[rows, place]
     counts = np.bincount(target, minlength=codec.size)
     parted = Parted.of(counts, codec.bins)
     classes = _fit_classes(design, rows, places, parted, target)
+    numbers: Numbers | None = None
+    left = np.empty(0)
+    on_scale = False
     if codec.bins > 2 and places and (parted.code_of[:-1] < codec.bins).any():
         ordered = Parted.of(counts, codec.bins, ALL)
         is_number = target < codec.bins
         numbers, left = _fit_numbers(design, codes, rows[is_number], places, place, ordered, rng)
         loss = _loss_on_scale(numbers, left, ordered, parted, target[is_number])
-        if loss < _loss_of_classes(classes, parted, target, is_number):
-            classes = _fit_classes(design, rows, places, ordered, target)
-            return Smooth(ordered.code_of, classes.sums, numbers)
+        on_scale = loss < _loss_of_classes(classes, parted, target, is_number)
+        if on_scale:
+            parted, classes = ordered, _fit_classes(design, rows, places, ordered, target)
     if parted.code_of[-1] >= 0:
-        return Smooth(parted.code_of, classes.sums, None)
-    loose = rows[parted.class_of[target] == len(parted.code_of) - 1]
-    numbers, _ = _fit_numbers(design, codes, loose, places, place, parted, rng)
-    return Smooth(parted.code_of, classes.sums, numbers)
+        numbers = None
+    elif not on_scale:
+        loose = rows[parted.class_of[target] == len(parted.code_of) - 1]
+        numbers, left = _fit_numbers(design, codes, loose, places, place, parted, rng)
+    model = Smooth(parted.code_of, classes.sums, numbers)
+    seen = np.asfortranarray(codes[rows])
+    return FittedSmooth(model, _chances(model, classes, parted, left, seen, target, group_of))
+
+
+def _chances(
+    model: Smooth,
+    classes: "FittedClasses",
+    parted: Parted,
+    left: Floats,
+    codes: Codes,
+    target: Codes,
+    group_of: NDArray[np.int64],
+) -> Floats:
+    """Give the chance of each row's group of codes, as rows left out are predicted."""
+    group = group_of[target]
+    own = parted.code_of[parted.code_of >= 0]
+    same = group_of[own] == group[:, None]
+    made = np.asarray((classes.left_out[:, : len(own)] * same).sum(axis=1))
+    if model.numbers is None:
+        return made
+    expected = model.numbers.expected(codes)
+    is_loose = parted.class_of[target] == len(own)
+    expected[is_loose] = parted.scores[np.searchsorted(parted.loose, target[is_loose])] - left
+    same = group_of[parted.loose] == group[:, None]
+    inside = (_shares_on_scale(model.numbers, parted, expected) * same).sum(axis=1)
+    return np.asarray(made + classes.left_out[:, -1] * inside)
+
+
+def _shares_on_scale(numbers: Numbers, parted: Parted, expected: Floats) -> Floats:
+    """Give the chances of the codes of numbers, one row for each expectation."""
+    from scipy.special import ndtr
+
+    heights = np.linspace(0, 1, len(numbers.quantiles))
+    ends = np.interp(parted.until, heights, numbers.quantiles)
+    ends = np.concatenate([[-np.inf], ends[:-1], [np.inf]])
+    below = ndtr((ends - expected[:, None]) / max(numbers.spread, 1e-6))
+    return np.diff(below, axis=1)
 
 
 @dataclass(frozen=True)
@@ -372,7 +422,7 @@ class FittedClasses:
 
 
 def _fit_classes(
-    design: Design,
+    design: CodeFeatures,
     rows: NDArray[np.int64],
     places: Sequence[int],
     parted: Parted,
@@ -414,21 +464,15 @@ def _loss_on_scale(
     numbers: "Numbers", left: Floats, ordered: Parted, parted: Parted, target: Codes
 ) -> float:
     """Give the same where all numbers are places on one scale."""
-    from scipy.special import ndtr
-
-    heights = np.linspace(0, 1, len(numbers.quantiles))
-    ends = np.interp(ordered.until, heights, numbers.quantiles)
-    ends = np.concatenate([[-np.inf], ends[:-1], [np.inf]])
     expected = ordered.scores[np.searchsorted(ordered.loose, target)] - left
-    below = ndtr((ends - expected[:, None]) / max(numbers.spread, 1e-6))
-    shares = np.diff(below, axis=1)
+    shares = _shares_on_scale(numbers, ordered, expected)
     which = parted.class_of[ordered.loose]
     same = which[None, :] == parted.class_of[target][:, None]
     return float(-np.log(np.maximum((shares * same).sum(axis=1), 1e-9)).sum())
 
 
 def _fit_numbers(
-    design: Design,
+    design: CodeFeatures,
     codes: Codes,
     rows: NDArray[np.int64],
     places: Sequence[int],
@@ -461,7 +505,7 @@ def _fit_numbers(
 
 
 def _most_telling(
-    design: Design, rows: NDArray[np.int64], places: Sequence[int], score: Floats
+    design: CodeFeatures, rows: NDArray[np.int64], places: Sequence[int], score: Floats
 ) -> tuple[int, ...]:
     """Keep the columns that go along with a score most, in their order; all where they are few."""
     if len(places) <= MOST_BOOSTED:
@@ -475,7 +519,7 @@ def _most_telling(
 
 
 def _boost_left(
-    design: Design,
+    design: CodeFeatures,
     codes: Codes,
     rows: NDArray[np.int64],
     places: Sequence[int],
