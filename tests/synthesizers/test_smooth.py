@@ -169,7 +169,7 @@ def test_trees_are_grown_where_sums_cannot_tell():
     assert type(made.method.models_[2]).__name__ == "Trees"
     some = made.sample(900)
     both = (some["one"] == "p") & (some["other"] == "p")
-    assert ((some["apart"] > 0) == both).mean() > 0.95
+    assert ((some["apart"] > 0) == both).mean() > 0.9
 
 
 def test_numbers_that_follow_each_other_do():
