@@ -161,6 +161,17 @@ def test_large_tables_are_left_to_the_trees():
     assert all(isinstance(model, Smooth) for model in small.models_)
 
 
+def test_trees_are_grown_where_sums_cannot_tell():
+    rng = np.random.default_rng(3)
+    one, other = rng.choice(["p", "q"], (2, 900))
+    apart = np.where((one == "p") & (other == "p"), 5.0, -5.0) + rng.random(900)
+    made = fit(pl.DataFrame({"one": one, "other": other, "apart": apart}))
+    assert type(made.method.models_[2]).__name__ == "Trees"
+    some = made.sample(900)
+    both = (some["one"] == "p") & (some["other"] == "p")
+    assert ((some["apart"] > 0) == both).mean() > 0.9
+
+
 def test_numbers_that_follow_each_other_do():
     rng = np.random.default_rng(1)
     first = rng.lognormal(7, 1, 1500)
