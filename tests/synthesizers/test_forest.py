@@ -53,7 +53,7 @@ def test_rows_show_nothing_that_few_hold(fitted, k):
 def test_replaced_columns_show_nothing_that_few_hold(seed):
     train = adversarial(seed=seed)
     drawn = ["float", "cents", "age", "words", "day", "level", "huge", "gone", "yes"]
-    made = us.replace(train, drawn, seed=seed, trees=2)
+    made = us.replace(train, drawn, seed=seed, trees=2, relations=False)
     check_all(train, made.select(drawn), 5)
     assert made.drop(drawn).equals(train.select(made.columns).drop(drawn))
     some = us.replace(train, ["age"], where="yes_often == true", trees=2)
@@ -412,7 +412,7 @@ def test_what_is_not_shown_or_not_learnt_from_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr("understudy.synthesizers.forest.method.MOST_ROWS", 90)
     rare = [f"r{i // 4}" for i in range(100)]
     train = pl.DataFrame({"rare": rare, "sex": ["f", "m"] * 50, "none": [None] * 100})
-    schema = infer(train).replace("rare", kind="category")
+    schema = infer(train).replace("rare", kind="category", rest=None)
     made = fit(train, schema=schema)
     assert made.sample(50)["rare"].null_count() == 50
     made.save(tmp_path / "m")

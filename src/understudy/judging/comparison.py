@@ -59,7 +59,8 @@ class Comparison:
 
     Measures ask it for counts, nearest records and rows by the name of the table; they never
     see how the tables are kept. Work that several measures share is done once: ``once`` keeps what
-    depends on the release, ``once_for_real`` what depends on the real tables alone.
+    depends on the release, ``once_for_real`` what depends on the real tables alone. ``together``
+    names the column whose groups of rows the split kept on one side, if there is one.
     """
 
     train: Source
@@ -72,6 +73,7 @@ class Comparison:
     synthesis: Synthesis | None = None
     aligned: bool = False
     fit: Any = None
+    together: str | None = None
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     seed: int = 0
     progress: Progress = silent

@@ -126,14 +126,13 @@ def kept_together(comparison: Comparison) -> str | None:
     not bring about. Of several such columns the one with the fewest values, but no fewer than
     ``FEWEST_GROUPS`` on each side, so that swapping their labels can tell something.
     """
-    return comparison.once_for_real("kept together", lambda: _kept_together(comparison))
-
-
-def _kept_together(comparison: Comparison) -> str | None:
     if not comparison.has_holdout:
         return None
     found: list[tuple[int, str]] = []
+    there = [set(comparison.source(which).table.frame.columns) for which in SIDES]
     for name in comparison.schema.names:
+        if not all(name in columns for columns in there):
+            continue
         texts = [comparison.labels(which, name).drop_nulls() for which in SIDES]
         values = [own.unique() for own in texts]
         if (
@@ -141,7 +140,7 @@ def _kept_together(comparison: Comparison) -> str | None:
                 FEWEST_GROUPS <= len(own) <= comparison.height(which) / 2
                 for which, own in zip(SIDES, values, strict=True)
             )
-            and not values[0].is_in(values[1]).any()
+            and not values[0].is_in(values[1].implode()).any()
         ):
             found.append((len(values[0]) + len(values[1]), name))
     return min(found)[1] if found else None

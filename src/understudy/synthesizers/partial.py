@@ -27,7 +27,7 @@ from understudy.synthesizers.constraints import all_constraints, check_names
 from understudy.synthesizers.holding import Held, with_identifiers
 
 FALLBACK = "cart"
-DEPENDS = ("formula", "lookup", "classes", "missing")
+FOLLOWS = ("formula", "lookup", "classes", "missing")
 
 
 class Completes(Protocol):
@@ -255,28 +255,31 @@ def with_dependents(
     schema: Schema,
     fixed: Sequence[str] = (),
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Add the columns that follow from replaced ones; says also which, and which not and why."""
+    """Add the columns that are computed from replaced ones; says which, and which not and why.
+
+    A country that follows from the city is not computed, so it stays where only the city is
+    replaced: the city is drawn given the country.
+    """
     made, said = list(names), []
-    held = [one for one in relations if one.kind in DEPENDS and not one.is_near]
-    while True:
-        found = None
-        for one in held:
-            target = one.target
-            if target is None or target in made or target not in schema.modelled:
-                continue
-            if set(one.sources) & set(made) and target not in fixed:
-                found = one
-                break
-        if found is None or len(made) + 1 >= len(schema.modelled):
+    held = [
+        one
+        for one in relations
+        if one.kind in FOLLOWS and not one.is_near and one.target in schema.modelled
+    ]
+    computed = [one for one in held if one.kind == "formula" and one.target not in fixed]
+    while len(made) + 1 < len(schema.modelled):
+        open_ = (one for one in computed if one.target not in made and {*one.sources} & {*made})
+        found = next(open_, None)
+        if found is None:
             break
         made.append(str(found.target))
         said.append(f"{found.target} is made anew, since it follows from what is replaced: {found}")
     for one in held:
-        if one.target in fixed and one.target not in made and set(one.sources) & set(made):
-            told = ", ".join(name for name in one.sources if name in made)
+        told = ", ".join(name for name in one.sources if name in made)
+        if told and one.target not in made:
+            sure = "no longer holds" if one.kind == "formula" else "may break"
             said.append(
-                f"{one.target} is kept, so {one} no longer holds in records whose {told} is "
-                "replaced"
+                f"{one.target} is kept, so {one} {sure} in records whose {told} is replaced"
             )
     return tuple(made), tuple(said)
 

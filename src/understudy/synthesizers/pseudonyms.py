@@ -27,6 +27,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.data.codec import level_ranks
 from understudy.data.schema import Column, Schema, labels
 from understudy.data.tables import Table
 from understudy.synthesizers.model_file import Damaged, texts, whole
@@ -91,7 +92,7 @@ class Identifier:
         if series is None:
             return cls(column.name, "text", PLAIN)
         texts = labels(series).drop_nulls().head(MOST_ROWS)
-        return cls(column.name, "text", _form(texts) if _are_codes(texts) else _named(column.name))
+        return cls(column.name, "text", _form(texts) if _are_code_like(texts) else _named(column.name))
 
     def values(self, start: int, stop: int, total: int) -> pl.Series:
         """Give the values after the first ``start``, up to ``stop``, of ``total`` in all."""
@@ -152,7 +153,7 @@ def _after(series: pl.Series) -> int:
     return 10 ** (length - 1) if alike else 0
 
 
-def _are_codes(texts: pl.Series) -> bool:
+def _are_code_like(texts: pl.Series) -> bool:
     """Tell codes from names: most have no space, and digits or one length."""
     if texts.len() < FEWEST_ALIKE:
         return True
@@ -251,7 +252,7 @@ class Pseudonyms:
         if sum(int(own.sum()) for own in sizes) < FEWEST_ALIKE:
             return cls(name, missing=share)
         known = names.drop_nulls().head(MOST_ROWS)
-        form = _form(known) if _are_codes(known) else ()
+        form = _form(known) if _are_code_like(known) else ()
         return cls(name, *_fitted(sizes), share, tuple(within), form)
 
     def values(
@@ -350,13 +351,13 @@ def determined(names: pl.Series, table: Table) -> list[str]:
     """Find the columns of which every name that repeats has one value, not by chance."""
     known = names.is_not_null()
     rows = table.plain.with_row_index("row").filter(known).drop("row")
-    place = names.filter(known).rank("dense")
+    place = pl.Series(level_ranks(names.filter(known)))
     repeats = len(place) - place.n_unique()
     if repeats < ENOUGH_REPEATS:
         return []
     found = []
     for series in rows:
-        own = series.rank("dense").fill_null(0)
+        own = pl.Series(level_ranks(series))
         pairs = pl.DataFrame({"name": place, "own": own}).n_unique()
         if pairs > place.n_unique():
             continue

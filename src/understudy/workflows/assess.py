@@ -12,6 +12,7 @@ from understudy.data.tables import Marker, Table, believed_marker, warn_left_out
 from understudy.jobs.progress import Progress, ProgressOrBar, reporter, shows_progress, silent
 from understudy.judging.comparison import Comparison, Synthesis, compare_tables
 from understudy.judging.multiplicity import several_tests
+from understudy.judging.swaps import kept_together
 from understudy.measures import Wanted
 from understudy.options import OptionsByName, Seed, Texts
 from understudy.workflows.assessment import Assessment
@@ -160,6 +161,7 @@ def assess_comparison(
     if request.calibration is not None:
         check_fits(request.calibration, comparison)
     comparison = dataclasses.replace(comparison, synthesis=synthesis_of(markers))
+    comparison = dataclasses.replace(comparison, together=kept_together(comparison))
     comparison, said = as_marked(comparison, markers)
     levels = [subgroups(comparison, column) for column in request.by]
     fresh, known, spent = check_holdout(comparison) if checked is None else checked

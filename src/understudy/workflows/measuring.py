@@ -16,7 +16,6 @@ from understudy.jobs.workers import one_thread
 from understudy.judging.comparison import Comparison
 from understudy.judging.findings import Card, Finding, Part
 from understudy.judging.replicates import average
-from understudy.judging.swaps import kept_together
 from understudy.measures import Measure
 from understudy.measures.exchangeability import exchangeability
 from understudy.options import declared
@@ -87,8 +86,13 @@ def run_measure(measure: Measure, comparison: Comparison) -> Finding:
 def _options(measure: Measure, comparison: Comparison) -> dict[str, Any]:
     """Give the options of a measure; rows that the split kept together are judged together."""
     options = dict(comparison.options.get(measure.card.name, {}))
-    if "group" in declared(measure) and not options.keys() & {"group", "strata"}:
-        options["group"] = kept_together(comparison)
+    if (
+        comparison.together
+        and comparison.has_holdout
+        and "group" in declared(measure)
+        and "strata" not in options
+    ):
+        options.setdefault("group", comparison.together)
     return options
 
 
@@ -97,8 +101,8 @@ def by_subject(comparison: Comparison, measures: Mapping[str, Measure]) -> list[
     asking = [m for m in measures.values() if "group" in declared(m)]
     if not comparison.has_holdout or not asking:
         return []
-    if (name := kept_together(comparison)) is not None:
-        return [TOGETHER.format(name=name)]
+    if comparison.together is not None:
+        return [TOGETHER.format(name=comparison.together)]
     known = comparison.schema.relations
     if "fidelity.relations" in measures:
         known = relations_of(comparison.train.table)

@@ -355,7 +355,9 @@ def test_numbers_beyond_64_bits_with_a_sign_come_back() -> None:
 
 @pytest.mark.parametrize(("levels", "dtype"), [(254, np.uint8), (255, np.uint16)])
 def test_one_byte_where_256_codes_will_do(levels: int, dtype: Any) -> None:
-    frame = pl.DataFrame({"x": [f"v{i:03}" for i in range(levels)] * 2, "y": ["a", "b"] * levels})
+    frame = pl.DataFrame(
+        {"x": [f"v{i:03}" for i in range(levels)] * 6, "y": ["a", "b"] * 3 * levels}
+    )
     made = Table.of(frame)
     codec = Codec.fit(MemorySource(made))
     assert codec.sizes == (levels + 2, 4)

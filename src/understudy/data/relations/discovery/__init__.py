@@ -21,7 +21,7 @@ from understudy.data.relations.discovery.choosing import (
     choose_transforms,
 )
 from understudy.data.relations.discovery.evidence import NEAR
-from understudy.data.relations.discovery.fields import Field, read_fields, screened_rows
+from understudy.data.relations.discovery.fields import Field, read_fields, read_names, screened_rows
 from understudy.data.relations.discovery.formulas import Proposal, quoted
 from understudy.data.relations.discovery.groups import (
     find_codes,
@@ -104,7 +104,7 @@ def _discover(table: Table, k: int) -> tuple[Relation, ...]:
     for one in derived.said:
         if " determines " in one.text:
             constant[one.sources[0]] = constant.get(one.sources[0], 0) + 1
-    subject = find_subject(fields, constant)
+    subject = find_subject([*fields, *read_names(table)], constant)
     if subject is not None:
         by = f" ordered by {quoted(subject[1])}" if subject[1] else ""
         texts.append(f"{quoted(subject[0])} is a subject{by}")

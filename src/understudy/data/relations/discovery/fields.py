@@ -5,6 +5,7 @@ of 32 bits that was written as one of 64 (``3.0999999046325684``) is shortened f
 that mean missing (``-8``) are missing here.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -95,14 +96,17 @@ class Field:
 
 def read_fields(table: Table) -> list[Field]:
     """Read the columns that relations are searched in: all that are modelled and vary."""
-    made = []
-    for column in table.schema:
-        if not column.is_modelled or column.kind == "constant":
-            continue
-        field = read_field(table, column)
-        if field.levels > 1:
-            made.append(field)
-    return made
+    return _varied(table, (c for c in table.schema if c.is_modelled and c.kind != "constant"))
+
+
+def read_names(table: Table) -> list[Field]:
+    """Read the columns of names, which are not modelled: they may say whose row it is."""
+    return _varied(table, (c for c in table.schema if c.kind == "name"))
+
+
+def _varied(table: Table, columns: Iterable[Column]) -> list[Field]:
+    made = (read_field(table, column) for column in columns)
+    return [field for field in made if field.levels > 1]
 
 
 def read_field(table: Table, column: Column) -> Field:
