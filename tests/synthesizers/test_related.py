@@ -334,10 +334,13 @@ def test_what_follows_from_replaced_columns_is_made_anew(method):
     assert not drawn["bmi"].equals(TRAIN["bmi"])  # computed, it would be as it was
     off = us.replace(real, ["weight"], method=method, relations=False)
     assert off["bmi"].equals(TRAIN["bmi"])
-    some = us.replace(real, ["city"], where="marital == 'single'", method=method)
+    some = us.replace(real, ["city", "land"], where="marital == 'single'", method=method)
     kept = TRAIN["marital"] == "married"
     assert some["land"].filter(kept).equals(TRAIN["land"].filter(kept))
     assert broken(some.select(TRAIN.columns)) == {}
+    within = us.replace(real, ["city"], method=method)
+    assert within["land"].equals(TRAIN["land"])
+    assert broken(within.select(TRAIN.columns)) == {}
 
 
 def test_what_is_kept_by_name_stays_and_that_is_said():

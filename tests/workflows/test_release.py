@@ -393,7 +393,10 @@ def test_no_space_and_no_rights_are_said(home, short, monkeypatch):
     ("more", "message"),
     [
         ({"target": "incom"}, "target: there is no column 'incom'"),
-        ({"keys": ["person_id"]}, "keys: there is no column 'person_id'"),
+        (
+            {"keys": ["person_id"]},
+            "keys: the column 'person_id' is left out: it is taken for identifier",
+        ),
         ({"method": "foerst"}, "there is no method 'foerst'"),
         ({"options": {"cart": {"cp": 1}}}, "cart has options, but the method is independent"),
         ({"options": {MEASURE: {"bnis": 1}}}, "no option 'bnis'"),

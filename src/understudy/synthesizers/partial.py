@@ -27,7 +27,8 @@ from understudy.synthesizers.constraints import all_constraints, check_names
 from understudy.synthesizers.holding import Held, with_identifiers
 
 FALLBACK = "cart"
-FOLLOWS = ("formula", "lookup", "classes", "missing")
+COMPUTED = ("formula", "classes")
+FOLLOWS = (*COMPUTED, "lookup", "missing")
 
 
 class Completes(Protocol):
@@ -266,7 +267,7 @@ def with_dependents(
         for one in relations
         if one.kind in FOLLOWS and not one.is_near and one.target in schema.modelled
     ]
-    computed = [one for one in held if one.kind == "formula" and one.target not in fixed]
+    computed = [one for one in held if one.kind in COMPUTED and one.target not in fixed]
     while len(made) + 1 < len(schema.modelled):
         open_ = (one for one in computed if one.target not in made and {*one.sources} & {*made})
         found = next(open_, None)
@@ -277,7 +278,7 @@ def with_dependents(
     for one in held:
         told = ", ".join(name for name in one.sources if name in made)
         if told and one.target not in made:
-            sure = "no longer holds" if one.kind == "formula" else "may break"
+            sure = "no longer holds" if one.kind in COMPUTED else "may break"
             said.append(
                 f"{one.target} is kept, so {one} {sure} in records whose {told} is replaced"
             )

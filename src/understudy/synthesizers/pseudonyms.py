@@ -92,7 +92,9 @@ class Identifier:
         if series is None:
             return cls(column.name, "text", PLAIN)
         texts = labels(series).drop_nulls().head(MOST_ROWS)
-        return cls(column.name, "text", _form(texts) if _are_code_like(texts) else _named(column.name))
+        return cls(
+            column.name, "text", _form(texts) if _are_code_like(texts) else _named(column.name)
+        )
 
     def values(self, start: int, stop: int, total: int) -> pl.Series:
         """Give the values after the first ``start``, up to ``stop``, of ``total`` in all."""
