@@ -1,6 +1,7 @@
 """Whoever makes synthetic tables, run alike: a method of ours, or a function."""
 
 import dataclasses
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -69,8 +70,6 @@ class NamedGenerator:
         """Whether ``log_likelihood`` has an answer for tables of this schema."""
         method: Any = synthesizer(self.method, **self.options).method
         redrawn = schema.constraints or self.options.get("constraints")  # what breaks one is
-        if schema.relations and self.options.get("relations", True):
-            return False  # rows are computed in part, and drawn again where that leaves the range
         if redrawn or "likelihood" not in abilities_of(method):
             return False
         return claimed(method) is None and bool(method.knows_chances(schema))
@@ -79,12 +78,16 @@ class NamedGenerator:
         """Give the log of each row's chance once the table is fitted; none if it is not known.
 
         It is known where rows are drawn independently of each other from one and the same model,
-        whatever the seed: by trees, pools of values, or copies of rows.
+        whatever the seed: by trees, pools of values, or copies of rows. Where relations are held,
+        the chance is that of what a row is computed from; that a row whose computed values leave
+        their range is drawn again is left aside.
         """
         if not self.knows_chances(train.schema):
             return None
-        fitted: Any = synthesizer(self.method, **self.options).fit(train).method
-        found: NDArray[np.float64] | None = fitted.log_likelihood(rows)
+        fitted = synthesizer(self.method, **self.options).fit(train)
+        method: Any = fitted.method
+        learnt = fitted.held_.related.inward(dataclasses.replace(rows, schema=train.schema))
+        found: NDArray[np.float64] | None = method.log_likelihood(learnt)
         return found
 
 
