@@ -1,7 +1,6 @@
 """Whoever makes synthetic tables, run alike: a method of ours, or a function."""
 
 import dataclasses
-import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Mapping

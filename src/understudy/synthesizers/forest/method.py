@@ -22,6 +22,7 @@ from understudy.synthesizers.columns.frame import listed
 from understudy.synthesizers.columns.plan import Plan, PlanRequest
 from understudy.synthesizers.forest.balance import FEWEST_ROWS, POOL, Balance, fit_balance
 from understudy.synthesizers.forest.chains import Chained, find_chain
+from understudy.synthesizers.forest.learning import CodeFeatures, fit_smooth
 from understudy.synthesizers.forest.models import (
     Codes,
     Odds,
@@ -32,7 +33,7 @@ from understudy.synthesizers.forest.models import (
     group_codes,
     strongest,
 )
-from understudy.synthesizers.forest.smooth import CodeFeatures, Smooth, fit_smooth
+from understudy.synthesizers.forest.smooth import Smooth
 from understudy.synthesizers.model_file import Damaged, State, texts
 
 Model = Trees | Odds | Chained | Smooth
