@@ -131,7 +131,8 @@ def kept_together(comparison: Comparison) -> str | None:
     found: list[tuple[int, str]] = []
     there = [set(comparison.source(which).table.frame.columns) for which in SIDES]
     for name in comparison.schema.names:
-        if not all(name in columns for columns in there):
+        dated = comparison.schema[name].kind == "date"  # a split by time keeps days together
+        if dated or not all(name in columns for columns in there):
             continue
         texts = [comparison.labels(which, name).drop_nulls() for which in SIDES]
         values = [own.unique() for own in texts]

@@ -326,17 +326,18 @@ def value_range(numbers: Floats, column: Column, k: int) -> tuple[float, float]:
     """Give the range that computed values may have: that of training.
 
     Where a method promises k, the k - 1 smallest and largest numbers are left out, and the ends
-    are averages of the next k. A range that a person declared is taken as it is.
+    are averages of the next k, or a value beyond that at least k rows hold; of fewer rows there is
+    no range. One that a person declared is taken as it is.
     """
     if column.bounds is not None and column.source("bounds") == "declared":
         return column.bounds
     present = np.sort(numbers[~np.isnan(numbers)])
-    if not len(present):
+    if len(present) < 2 * k - 1:
         return -np.inf, np.inf
-    few = min(k, (len(present) + 1) // 2)
-    low = float(present[few - 1 : 2 * few - 1].mean())
-    high = float(present[len(present) - 2 * few + 1 : len(present) - few + 1].mean())
-    return min(low, high), max(low, high)
+    values, counts = np.unique(present, return_counts=True)
+    inside = [present[k - 1 : 2 * k - 1].mean(), present[len(present) - 2 * k + 1 :][:k].mean()]
+    ends = [float(end) for end in (*inside, *values[counts >= k])]
+    return min(ends), max(ends)
 
 
 def _not_computed(table: Table, name: str) -> Mask:

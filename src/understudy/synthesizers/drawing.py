@@ -29,6 +29,10 @@ FIRST_DRAW = 1_000
 FIRST_POOL = 10_000
 RAREST = 1_000
 DOUBTS = 20  # rows drawn for each that is asked for, before rows in doubt are taken
+IN_DOUBT = (
+    "hold what training does not (a computed value out of its range, or an order that could not "
+    "be kept): too few others were made"
+)
 HINT = "write such as sex=F:0.5,M:0.5"
 ROUNDS = 1_000
 NEAR = 1e-9
@@ -250,6 +254,7 @@ class Drawing:
     seen: Counts = field(default_factory=lambda: np.zeros(1, np.int64), init=False)
     wanted: int = field(default=0, init=False)
     possible: int = field(default=0, init=False)
+    late: int = field(default=0, init=False)
     doubted: int = field(default=0, init=False)
 
     @property
@@ -375,19 +380,17 @@ class Drawing:
         if redraws:
             good &= ~doubt
         else:
+            self.late += int(good.sum())
             self.doubted += int((good & doubt).sum())
         self.number, self.drawn = self.number + 1, self.drawn + size
         self.met += int(good.sum())
         return frame if good.all() else frame.filter(good)
 
     def notes(self) -> list[str]:
-        """Say how many rows were taken although relations were in doubt of them."""
+        """Say that rows were taken although relations were in doubt of them."""
         if not self.doubted:
             return []
-        return [
-            f"{self.doubted:,} rows drawn late hold what training does not (a computed value out "
-            "of its range, or a value moved to hold a relation): too few others were made"
-        ]
+        return [f"of the rows drawn last, {self.doubted / self.late:.0%} {IN_DOUBT}"]
 
     def _give_up_if_rare(self, found: int) -> None:
         if self.drawn < BATCH or found * RAREST >= self.drawn:
@@ -439,10 +442,11 @@ def one_type(series: pl.Series, column: Column) -> pl.Series:
 
 def complete(
     draw: Callable[[pl.DataFrame], pl.DataFrame], kept: pl.DataFrame, held: Held
-) -> pl.DataFrame:
+) -> tuple[pl.DataFrame, list[str]]:
     """Draw the other columns of each record, again for those that break a constraint.
 
-    A record has 1,000 draws at most, and 20 where nothing but a relation is in doubt of it.
+    A record has 1,000 draws at most, and 20 where nothing but a relation is in doubt of it; how
+    many stay so is said.
     """
     doubts = "a relation"
 
@@ -454,10 +458,13 @@ def complete(
         return frame, broken | held.broken(Table(frame, held.fitted))
 
     made, broken = attempt(kept, 0)
+    said: list[str] = []
     left = np.flatnonzero(np.logical_or.reduce([*broken.values(), np.zeros(made.height, bool)]))
     tries = 1
     while len(left) and tries < RAREST:
         copies = max(1, min(tries, RAREST - tries, BATCH // len(left)))
+        if tries >= DOUBTS and held.related and not said:
+            said = [f"up to {len(left):,} of {made.height:,} records {IN_DOUBT}"]
         again, broken = attempt(kept[np.repeat(left, copies)], tries)
         every = [*broken.values(), np.zeros(again.height, bool)]
         good = ~np.logical_or.reduce(every).reshape(len(left), copies)
@@ -474,4 +481,4 @@ def complete(
             f"kept of them, in {tries:,} draws each; {worst} fails most",
             hint="keep fewer columns, or drop the constraint",
         )
-    return made
+    return made, said

@@ -137,6 +137,11 @@ class Release:
             replaced=made.columns,
             where=None if made.where is None else str(made.where),
             constraints=real.schema.constraints,
+            relations=tuple(
+                str(one)
+                for one in made.train.schema.relations
+                if one.is_judged and not one.is_near and one.target in made.columns
+            ),
             rule=getattr(made.made.method, "rule", None),
         )
         left_out = tuple(c for c in made.held.left_out if c.name in real.frame.columns)

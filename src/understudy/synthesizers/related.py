@@ -130,6 +130,11 @@ class Related:
             columns = tuple(schema[name] for name in dict.fromkeys((*step.makes, *step.needs)))
             made, unsure = step.outward(Table(frame.select(needed), Schema(columns)))
             frame, doubt = frame.with_columns(made), doubt | unsure
+        for step in self.steps if len(self.steps) > 1 else ():  # later steps may undo an order
+            if isinstance(step, OrderedPair):
+                names = step.relation.sources
+                pair = Table(frame.select(names), Schema(tuple(schema[name] for name in names)))
+                doubt = doubt | step.relation.judge(pair).breaks
         return frame, doubt
 
     def emitted(self, schema: Schema, inner: Schema) -> Schema:
@@ -280,11 +285,10 @@ class _Choice:
     def _formula(self, relation: Relation) -> None:
         target = str(relation.target)
         parts = [*self.parts.get(target, ()), relation]
-        several = relation.said.where is not None and target in self.parts
-        if several:
-            own = next(step for step in self.steps if step.makes == (target,))
-            self.steps.remove(own)
-        if not self._free(target):
+        before = None
+        if relation.said.where is not None and target in self.parts:
+            before = next(step for step in self.steps if step.makes == (target,))
+        elif not self._free(target):
             return self._refuse(relation, self._why_not_free(target))
         sources = tuple(name for one in parts for name in one.sources)
         if self._circles(target, sources):
@@ -301,6 +305,8 @@ class _Choice:
         made = DerivedColumn.fit(self.table, parts, k=self.k, reads=self.reads)
         if made is None:
             return self._refuse(relation, f"no value of it is held by {self.k} rows")
+        if before is not None:
+            self.steps.remove(before)
         self.steps.append(made)
         if relation.said.where is not None:
             self.parts[target] = parts

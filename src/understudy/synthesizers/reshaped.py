@@ -136,7 +136,7 @@ class OrderedPair:
             "number",
             stored="integer" if whole else "float",
             decimals=decimals,
-            bounds=(float(known.min()), float(known.max())),
+            bounds=(float(known.min()), float(known.max())) if len(known) else None,
             missing=own.missing,
             inferred=own.inferred,
             method=own.method,

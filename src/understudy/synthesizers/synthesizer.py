@@ -80,6 +80,7 @@ class Synthesizer:
     held_: Held = field(init=False)
     inner_: Schema = field(init=False)
     notes_: list[str] = field(default_factory=list, init=False)
+    said_: list[str] = field(default_factory=list, init=False)
     spending_: tuple[Step, ...] | None = field(default=None, init=False)
     seeded_: bool = field(default=False, init=False)
     calls_: int = field(default=0, init=False)
@@ -141,8 +142,8 @@ class Synthesizer:
             k=fewest_rows(self.method),
             reads=epsilon is None,
         )
-        self.notes_ = held.notes(table) if epsilon is None else []
-        self.held_ = held
+        self.notes_ = held.notes(table) if epsilon is None else held.related.notes()
+        self.held_, self.said_ = held, []
         if epsilon is not None:
             return self._fit_under(epsilon, table, inner, replicate, ledger)
         if ledger is not None:
@@ -286,7 +287,7 @@ class Synthesizer:
         guard = nullcontext() if self.origin_ is None else self.origin_.guarded()
         with guard, reporting(self.progress) as drawing.progress:
             yield from drawing.rows(rows, margins)
-        self.notes_ += drawing.notes()
+        self.said_ = drawing.notes()
 
     def names(self, replicate: int = 0) -> np.random.Generator:
         """Give the random stream of the pseudonyms of a replicate."""
@@ -296,11 +297,12 @@ class Synthesizer:
         """Draw the columns that the method does not keep for the rows of a table."""
         rng = self._streams(None, replicate)("complete")
         method: Any = self.method
-        return complete(
+        made, self.said_ = complete(
             lambda rows: method.complete(dataclasses.replace(kept, frame=rows), rng),
             kept.frame,
             self.held_,
         )
+        return made
 
     def _draw(self, rows: int, streams: Streams, number: int) -> pl.DataFrame:
         rng = streams("sample", *([number] if number else []))
@@ -322,8 +324,8 @@ class Synthesizer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know of the fit, and of the rows made since."""
-        return (*self.notes_, *getattr(self.method, "notes_", ()))
+        """What the user should know of the fit, and of the rows made last."""
+        return (*self.notes_, *self.said_, *getattr(self.method, "notes_", ()))
 
     @property
     def fitted(self) -> Schema:

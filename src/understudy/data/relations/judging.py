@@ -12,6 +12,7 @@ beside a number that many rows hold.
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -100,6 +101,8 @@ class Learnt:
             belongs = self.closed[np.minimum(left, len(self.cuts) - 1)] if len(self.cuts) else False
             place = np.where(on_cut & belongs, left, right)
             place[np.isnan(numbers)] = -1
+        if not len(self.known):
+            return np.full(len(place), -1)
         place[(place >= 0) & ~self.known[place]] = -1
         return place.astype(np.int64)
 
@@ -423,7 +426,7 @@ def _learn_lookup(relation: Relation, table: Table, k: int) -> Learnt:
         .agg(
             pl.col("row").first(),
             pl.col("held").first(),
-            pl.col("rows").sum(),
+            pl.col("rows").first(),
             present.sum().alias("values"),
         )
     )
@@ -449,7 +452,7 @@ def _learn_classes(relation: Relation, table: Table, k: int) -> Learnt:
     many = np.zeros((len(values), len(names)), np.int64)
     place = np.repeat(np.arange(len(values)), counts)
     np.add.at(many, (place, codes[order]), 1)
-    own = many.argmax(axis=1)  # the class that most rows of a number have
+    own = _without_short_runs(many.argmax(axis=1), counts, k)  # the class of most rows of a number
     edges = np.flatnonzero(own[1:] != own[:-1])
     atoms = np.where(counts >= max(k, ATOM * len(order)), counts, 0)
     cuts, closed = [], []
@@ -477,6 +480,20 @@ def _learn_classes(relation: Relation, table: Table, k: int) -> Learnt:
     return Learnt(
         relation, cuts=np.array(cuts), closed=np.array(closed, bool), pool=pool, known=known
     )
+
+
+def _without_short_runs(own: NDArray[np.int64], counts: NDArray[np.int64], k: int) -> Any:
+    """Give numbers between two classes the class before, if fewer than k rows hold them.
+
+    Cuts on both sides would tell where these rows lie.
+    """
+    starts = np.concatenate([[0], np.flatnonzero(own[1:] != own[:-1]) + 1])
+    ends = np.append(starts[1:], len(own))
+    made = own.copy()
+    for start, end in list(zip(starts, ends, strict=True))[1:-1]:
+        if counts[start:end].sum() < k:
+            made[start:end] = made[start - 1]
+    return made
 
 
 def roundest(low: float, high: float) -> float:

@@ -88,10 +88,10 @@ class NumberFormat:
         whole = rf"(?:{grouped}\d+)"
         broken = rf"{re.escape(self.point)}\d+"
         before, after = (re.escape(text.strip()) for text in (self.before, self.after))
-        bracket = r"\(?" if self.brackets else ""
+        first, last = (r"\(?", r"\)?") if self.brackets else ("", "")
         return (
-            rf"^\s*(?P<open>{bracket})\s*(?P<sign>[+{MINUS}]?)\s*{before}\s*(?P<inner>[+{MINUS}]?)"
-            rf"(?P<body>{whole}(?:{broken})?|{broken})\s*{after}\s*{bracket.replace('(', ')')}\s*$"
+            rf"^\s*(?P<open>{first})\s*(?P<sign>[+{MINUS}]?)\s*{before}\s*(?P<inner>[+{MINUS}]?)"
+            rf"(?P<body>{whole}(?:{broken})?|{broken})\s*{after}\s*(?P<close>{last})\s*$"
         )
 
     def read(self, texts: pl.Series) -> pl.Series:
@@ -104,7 +104,9 @@ class NumberFormat:
         negative = (said.field("open") == "(") | (
             said.field("sign").is_in(list(MINUS)) != said.field("inner").is_in(list(MINUS))
         )
-        made = pl.select(pl.when(negative).then(-made).otherwise(made)).to_series()
+        whole = (said.field("open") == "(") == (said.field("close") == ")")
+        signed = pl.when(negative).then(-made).otherwise(made)
+        made = pl.select(pl.when(whole).then(signed)).to_series()
         plain = texts.str.strip_chars().cast(pl.Float64, strict=False).fill_nan(None)
         return pl.select(pl.coalesce(made, plain)).to_series().alias(texts.name)
 

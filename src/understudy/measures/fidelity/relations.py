@@ -28,8 +28,8 @@ CARD = Card(
     "share of synthetic records that break one relation or more of those that no training record "
     "breaks. Reference: the same of the holdout. Interval: Newcombe's for the difference of two "
     "shares (Wilson's where there is no holdout), moved to the value. Relations that some training "
-    "records break are listed as near, and not counted in the value. Real shares are shown in "
-    "steps of 5 records",
+    "records break are listed as near, and not counted in the value. Real shares of single "
+    "relations are shown in steps of 5 records",
     unit="fraction",
     better="lower",
     headline="share of records that break a relation of training",
@@ -141,8 +141,7 @@ def _share_of(one: BrokenRelation, which: Which) -> float:
 
 def _redrawn(comparison: Comparison, which: Which, value: float, time: int) -> float:
     rows = comparison.height(which)
-    rng = comparison.stream(CARD.name, which, str(time))
-    return float((rng.random(rows) < value).mean())
+    return float(comparison.stream(CARD.name, which, str(time)).binomial(rows, value) / rows)
 
 
 def shifted_interval(
