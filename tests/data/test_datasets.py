@@ -54,7 +54,8 @@ def test_assess_every_data_set_as_it_is(real_data, name):
     train, holdout = us.split(path, holdout=0.5, seed=1)
     made = us.synthesizer("independent", seed=1).fit(train).sample()
     result = us.assess(train, made, holdout=holdout, options=QUICK)
-    said = ("numbers", "No predicate holds")  # a table without numbers, or whose rows are all alike
+    # a table without numbers, whose rows are all alike, or whose columns follow from no others
+    said = ("numbers", "No predicate holds", "none was found in training")
     for finding in result:
         assert finding.status == "ok" or any(w in finding.note for w in said), finding.note
     copy = us.assess(train, train, holdout=holdout, measures=["privacy.identical_matches"])
@@ -79,7 +80,9 @@ def test_assess_every_published_generator(real_data, base, generator):
     )
     result = us.assess(train, made, holdout=holdout, options=QUICK)
     assert len(result) > 15
-    assert all(finding.status == "ok" for finding in result)
+    others = (finding for finding in result if finding.measure != "fidelity.relations")
+    assert all(finding.status == "ok" for finding in others)
+    assert result["fidelity.relations"].status == ("ok" if base == "adult" else "not_applicable")
 
 
 @pytest.mark.slow

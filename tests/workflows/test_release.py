@@ -55,7 +55,7 @@ def test_training_and_holdout_are_the_real_rows_and_the_release_learns_from_trai
     shown = set(pl.read_csv("out/synthetic.csv", infer_schema=False).select(both).iter_rows())
     assert shown <= set(train.select(both).iter_rows())
     assert made["person_id"][0] == 1_000_001  # counted, not copied
-    assert "made anew, and stand for nobody: `person_id`" in Path("out/README.md").read_text()
+    assert "though a real row may have the same: `person_id`" in Path("out/README.md").read_text()
 
 
 def test_a_fail_leaves_the_reasons_with_the_steward_and_nothing_to_hand_over(home, short):

@@ -279,7 +279,10 @@ def _made_anew(names: Sequence[str]) -> str:
     if not names:
         return ""
     listed = ", ".join(f"`{name}`" for name in names)
-    return f" Identifiers and names are made anew, and stand for nobody: {listed}."
+    return (
+        " Identifiers and names are made anew and stand for nobody, though a real row may have "
+        f"the same: {listed}."
+    )
 
 
 def _spent(marker: Marker, epsilon: float, spending: Sequence[Step]) -> list[str]:

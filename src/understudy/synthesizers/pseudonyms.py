@@ -1,6 +1,6 @@
-"""Identifiers and names, made anew: no real one is shown.
+"""Identifiers and names, made anew: no real one is copied.
 
-``Identifier``: fresh values in the column's own form, counted; none is a real one's copy. Whole
+``Identifier``: values in the column's own form, counted, and so at times those of real rows. Whole
 numbers count from 1, those of one length from the first of that length. Texts count too, in the
 form that the real ones have: where all of the most common length have one and the same character
 (``CUST-``), it stays; elsewhere a digit stands for a digit and a letter for a letter. A form that
