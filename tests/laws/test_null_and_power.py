@@ -26,6 +26,7 @@ pytestmark = pytest.mark.slow
 CHANCE = 0.001  # that a valid measure has more alarms than the bound
 LEVELS = (0.01, 0.05, 0.1)
 ALIGNED = {name for name, measure in MEASURES.items() if "aligned" in measure.card.needs}
+RELATIONS = "fidelity.relations"
 BY_MODEL = {"fidelity.propensity", "fidelity.detection"}
 VARIANTS = {"privacy.closest_record, mixed": ("privacy.closest_record", {"distance": "mixed"})}
 
@@ -43,6 +44,7 @@ def persons(rows: int, seed: int) -> pl.DataFrame:
     return frame.with_columns(
         *(pl.when(pl.Series(~g)).then(pl.col(name)).alias(name) for name, g in gone.items()),
         work=pl.Series(np.where(old, "retired", "other")),
+        months=12 * pl.col("age"),
     )
 
 
@@ -83,7 +85,7 @@ class Family:
 
 def named(family: str, *, by_model: bool = False) -> tuple[str, ...]:
     names = [*MEASURES, *VARIANTS]
-    mine = (n for n in names if n.startswith(family) and n not in ALIGNED)
+    mine = (n for n in names if n.startswith(family) and n not in ALIGNED | {RELATIONS})
     return tuple(n for n in mine if (n in BY_MODEL) == by_model)
 
 
@@ -97,6 +99,9 @@ FAMILIES = {
     "fidelity": Family(
         named("fidelity."), 200, ((150, 150, 150), (200, 300, 150)), broken,
         {"resamples": 60, "permutations": 79},
+    ),
+    "relations": Family(
+        (RELATIONS,), 200, ((150, 150, 150), (200, 300, 150)), broken, {}, columns=(*FEW, "months"),
     ),
     "fidelity by a model": Family(
         named("fidelity.", by_model=True), 200, ((150, 150, 150), (150, 200, 150)), broken,
@@ -136,7 +141,9 @@ def simulated(family: str, *, spoilt: bool) -> dict[str, list[Finding]]:
             persons(rows, 10_000 + 3 * seed + part) for part, rows in enumerate(sizes)
         )
         release = asked.spoil(train, release) if spoilt else release
-        tables = [t.select(asked.columns or pl.all()) for t in (train, release, holdout)]
+        tables = [
+            t.select(asked.columns or pl.exclude("months")) for t in (train, release, holdout)
+        ]
         comparison = compare_tables(*tables, options=options, seed=seed, **asked.roles)
         for shown, (name, more) in measures.items():
             own = {**options, name: {**options[name], **more}}
