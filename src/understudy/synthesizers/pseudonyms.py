@@ -160,7 +160,7 @@ def _are_code_like(texts: pl.Series) -> bool:
     if texts.len() < FEWEST_ALIKE:
         return True
     single = texts.filter(~texts.str.contains(r"\s"))
-    lengths = single.str.len_chars().value_counts()["count"].to_list()
+    lengths = single.str.len_chars().alias("length").value_counts()["count"].to_list()
     digits = int(single.str.contains(r"\d").sum())
     return bool(max([digits, *lengths]) >= MOSTLY * texts.len())
 
@@ -363,7 +363,7 @@ def determined(names: pl.Series, table: Table) -> list[str]:
         pairs = pl.DataFrame({"name": place, "own": own}).n_unique()
         if pairs > place.n_unique():
             continue
-        shares = own.value_counts()["count"].to_numpy() / len(own)
+        shares = own.alias("value").value_counts()["count"].to_numpy() / len(own)
         if -repeats * math.log(float((shares**2).sum())) >= ENOUGH_EVIDENCE:
             found.append(series.name)
     return found

@@ -183,7 +183,7 @@ def _category(series: pl.Series, because: str = "") -> dict[str, Any]:
     why = f"{because}{len(levels):,} different {plural}."
     facts: dict[str, Any] = {"kind": "category", "levels": levels, "why": why}
     if series.dtype == pl.String:
-        counts = series.drop_nulls().value_counts()["count"]
+        counts = series.drop_nulls().alias("value").value_counts()["count"]
         rare = counts.filter(counts < ROWS_PER_CODE)
         if len(rare) > 1 and int(rare.sum()) >= max(ROWS_PER_CODE, MANY_RARE * len(series)):
             facts["rest"] = next((level for level in levels if level.lower() == REST), REST)
@@ -427,7 +427,7 @@ def _words(series: pl.Series, rows: int, because: str = "") -> dict[str, Any]:
         why = f"{because}{distinct:,} different texts in {rows:,} rows hardly repeat: names."
         return {"kind": "name", "why": why}
     if distinct > FEW_NAMES and because != HUGE:
-        counts = values.value_counts()["count"]
+        counts = values.alias("value").value_counts()["count"]
         rare = int(counts.filter(counts < ROWS_PER_CODE).sum())
         if rare > MAJORITY * rows:
             why = f"{because}{rare:,} of {rows:,} rows hold a text of fewer than five rows: names."
