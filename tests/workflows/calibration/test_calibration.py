@@ -288,8 +288,8 @@ def test_a_calibration_from_end_to_end(calibrated):
         assert found["blind"] is False
         assert found["false_alarms"]["runs"] >= 1
         leak = found["kinds"]["copies"]["smallest"]
-        # k copies give p >= 2^-k: five rows of 300 at least are needed
-        assert leak["value"] is None or leak["value"] > 4 / 300
+        # k copies give p >= 2^-k: five rows of 300 at least are needed; of few runs, by the interval
+        assert leak["value"] is None or leak["interval"][1] is None or leak["interval"][1] > 4 / 300
         assert all(
             0 <= alarms <= runs for kind in found["kinds"].values()
             for _, runs, alarms in kind["points"]
