@@ -29,6 +29,7 @@ def refused(path: Path) -> str:
     return caught.value.message
 
 
+@pytest.mark.slow
 def test_forged_files_give_rows_or_a_message(tmp_path):
     paths = []
     for seed, name in enumerate(QUICK):

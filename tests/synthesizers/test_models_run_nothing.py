@@ -77,6 +77,7 @@ def watched(sound: list[Path], changed: list[Path], env=None) -> dict[str, str]:
     return {Path(path).name: outcome for path, outcome in told}
 
 
+@pytest.mark.slow
 def test_no_option_of_any_method_runs_or_opens_anything(sound, tmp_path):
     tool = tmp_path / MARK
     tool.write_text(f"#!/bin/sh\ntouch '{tmp_path}/started'\n")

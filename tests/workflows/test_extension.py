@@ -75,6 +75,7 @@ def environment(tmp_path_factory):
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
+@pytest.mark.slow
 def test_the_example_keeps_the_laws(example):
     methods, measures = example
     check_measure(measures.level_coverage)

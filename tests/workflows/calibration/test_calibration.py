@@ -288,7 +288,7 @@ def test_a_calibration_from_end_to_end(calibrated):
         assert found["blind"] is False
         assert found["false_alarms"]["runs"] >= 1
         leak = found["kinds"]["copies"]["smallest"]
-        # k copies give p >= 2^-k: five rows of 300 at least are needed; of few runs, by the interval
+        # k copies give p >= 2^-k: five rows of 300 at least are needed; few runs tell an interval
         assert leak["value"] is None or leak["interval"][1] is None or leak["interval"][1] > 4 / 300
         assert all(
             0 <= alarms <= runs for kind in found["kinds"].values()
