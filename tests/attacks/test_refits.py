@@ -80,6 +80,7 @@ def test_a_program_that_a_generator_starts_does_not_inherit_our_places(base, mon
     assert answer.error == "ValueError: nothing"
 
 
+@pytest.mark.slow
 def test_a_function_that_cannot_be_sent_is_played_here(base):
     def local(table):
         time.sleep(30 if table["number"].max() > 100 else 0)
@@ -117,6 +118,7 @@ def test_a_journal_in_a_file_that_was_empty_is_for_its_owner(base, tmp_path):
     assert stat.S_IMODE(journal.stat().st_mode) == 0o600
 
 
+@pytest.mark.slow
 def test_a_generator_beside_an_interactive_session_is_found(tmp_path):
     """There the folder that Python was started in is an empty name among the places."""
     mine = "import naughty\ndef fit(table, seed): return naughty.shuffled(table, seed)\n"

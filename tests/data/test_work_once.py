@@ -59,6 +59,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> Counter[Any]:
     return counts
 
 
+@pytest.mark.slow
 def test_one_assessment_of_two_replicates_does_everything_once(done: Counter[Any]) -> None:
     train, holdout, *release = (varied(60, seed) for seed in range(1, 5))
     result = us.assess(train, release, holdout=holdout, options=QUICK, **ROLES)

@@ -18,6 +18,7 @@ def page() -> dict[str, int]:
     return {label: int(value.replace(",", "")) for label, value in rows}
 
 
+@pytest.mark.slow
 def test_no_count_is_above_the_page_and_sizes_are_true():
     found, told = COUNTS["counts"](SOURCE), page()
     assert list(found) == list(told)

@@ -255,6 +255,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.slow
 def test_it_is_the_same_in_every_process_until_a_file_is_edited(tmp_path):
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
     (tmp_path / "inner.py").write_text("def each(row, share):\n    return row\n")

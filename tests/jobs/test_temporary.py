@@ -183,7 +183,13 @@ def benchmarking(folder: Path) -> "subprocess.Popen[str]":
     return running
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        *(pytest.param(n, marks=pytest.mark.slow) for n in (signal.SIGTERM, signal.SIGHUP)),
+    ],
+)
 def test_a_signal_leaves_no_rows_and_no_process(number, tmp_path):
     running = benchmarking(tmp_path)
     running.send_signal(number)

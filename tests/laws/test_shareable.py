@@ -104,6 +104,7 @@ def test_no_value_at_all_of_six_training_records(tables):
     assert {part["train_mean"] for part in moments} == {None}
 
 
+@pytest.mark.slow
 def test_no_rare_level_of_the_target_nor_of_the_groups(tables):
     roles = {"keys": ["sex", "illness"], "sensitive": ["age"], "target": "town", "by": "class"}
     names = ["utility", "fidelity.hellinger", "privacy.closest_record"]

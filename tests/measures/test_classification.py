@@ -67,6 +67,7 @@ def test_a_shuffled_target_teaches_nothing():
         assert part(found, name).value < part(found, name).reference - 0.2
 
 
+@pytest.mark.slow
 def test_several_classes_and_one_that_is_absent():
     train, made, holdout = (table(600, seed, classes=3) for seed in (1, 2, 3))
     found = predict(train, made, holdout)

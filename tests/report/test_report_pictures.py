@@ -227,6 +227,7 @@ def test_labels_are_escaped():
         drawn(markup)
 
 
+@pytest.mark.slow
 def test_a_wide_assessment_stays_small(cards):
     columns = [f"variable {i}" for i in range(200)]
     bars = {

@@ -378,6 +378,7 @@ def test_what_is_not_positive_is_lifted():
     assert np.diag(made) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_a_strong_relation_stays_strong_beside_many_lines_without_one():
     """One weight of shrinkage for all lines had left 0.57 of the rows right, a coin's share."""
     real = people(1500, 1).with_columns(age=pl.col("age") + 100 * (pl.col("sex") == "f"))

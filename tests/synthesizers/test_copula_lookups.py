@@ -20,6 +20,7 @@ def fit(train, seed: int = 0, **options):
     return us.synthesizer("copula", seed=seed, relations=False, **options).fit(train)
 
 
+@pytest.mark.slow
 def test_a_column_that_follows_from_another_is_looked_up(few_sweeps):
     rng = np.random.default_rng(0)
     town = rng.integers(0, 30, 3000)

@@ -38,7 +38,7 @@ def fitted():
     return of
 
 
-@pytest.mark.parametrize("k", [1, 3, 5, 20])
+@pytest.mark.parametrize("k", [5, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 3, 20))])
 def test_rows_show_nothing_that_few_hold(fitted, k):
     train, made = adversarial(), fitted(k)
     names = [name for name in made.fitted.modelled if not (k == 1 and name == "huge")]

@@ -161,10 +161,10 @@ CONTROLS = ("independent", "bootstrap", "flip")  # these lose relations, or copy
     "method", [name for name in SYNTHESIZERS if can_complete(name) and name not in CONTROLS]
 )
 def test_every_method_that_can(method):
-    real = people(1500, 3).with_columns(age=pl.col("age") + 100 * (pl.col("sex") == "f"))
+    real = people(600, 3).with_columns(age=pl.col("age") + 100 * (pl.col("sex") == "f"))
     how = {"method": method, "relations": False}  # sex would follow from age
     first, second = us.replace(real, ["age"], replicates=2, seed=4, **how)
-    least = 0.8 if method == "copula" else 0.95  # a correlation of latent normals is below 1
+    least = 0.75 if method == "copula" else 0.95  # a correlation of latent normals is below 1
     for made in (first, second):
         assert made.drop("age").equals(real.drop("person_id", "age"))
         assert made.schema == real.drop("person_id").schema

@@ -116,6 +116,7 @@ def test_findings_are_those_of_assess(contest: us.Contest) -> None:
     assert set(contest["fresh"].provenance) == set(alone.provenance)
 
 
+@pytest.mark.slow
 def test_a_candidate_may_be_several_replicates() -> None:
     train, release = real(120, 1), [real(120, 3), real(100, 4)]
     asked: dict[str, Any] = {"measures": ["fidelity"], "options": CHEAP, "seed": 2}

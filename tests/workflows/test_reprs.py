@@ -74,11 +74,13 @@ def lines(text: str) -> int:
     return sum(1 + len(line) // WIDTH for line in text.splitlines())
 
 
+@pytest.mark.slow
 def test_reprs_are_a_few_lines(shown):
     texts = {name: repr(found) for name, found in shown.items()}
     assert {name: text for name, text in texts.items() if lines(text) > LINES} == {}
 
 
+@pytest.mark.slow
 def test_reprs_say_what_they_are(shown):
     spoken = {"measures": "Measures", "methods": "Methods"}
     for name, found in shown.items():
