@@ -20,7 +20,7 @@ from understudy.data.arithmetic import (
 )
 from understudy.data.grammar import Joined, Not, PairTest, Test
 from understudy.data.relations import Relation, judge, learn
-from understudy.data.relations.judging import roundest
+from understudy.data.relations.learning import roundest
 from understudy.data.schema import dumps, loads
 from understudy.data.tables import Table
 from understudy.errors import OptionError, SchemaError, UnderstudyError

@@ -168,7 +168,7 @@ class Relation:
 
     def learn(self, table: "Table", *, k: int = 5) -> "Learnt":
         """Read off a table what a lookup or classes need; no value of fewer than k rows."""
-        from understudy.data.relations.judging import learn
+        from understudy.data.relations.learning import learn
 
         return learn(self, table, k=k)
 

@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.data.codec import level_ranks
+from understudy.data.relations.judging import PRECISE, relative_error
 from understudy.data.schema import Column
 from understudy.data.tables import Table
 
@@ -21,9 +22,6 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
-SINGLE = 5e-7  # of a number written with seven digits, as those of 32 bits often are
-MANY_DECIMALS = 6
-DOUBLE = 1e-9
 MOST_DECIMALS = 9
 SCREENED = 2000
 """Rows on which pairs and triples of columns are looked at first; all verify what passes."""
@@ -121,8 +119,8 @@ def read_field(table: Table, column: Column) -> Field:
         if np.array_equal(known, ~np.isnan(parsed)):
             numbers = parsed
     if numbers is None:
-        return Field(column, None, level_ranks(values.labels), None, DOUBLE, values.labels)
-    decimals, relative = column.decimals, DOUBLE
+        return Field(column, None, level_ranks(values.labels), None, PRECISE, values.labels)
+    decimals = column.decimals
     finite = numbers[~np.isnan(numbers)]
     if column.kind == "category":
         decimals = _decimals(np.unique(finite))
@@ -134,12 +132,7 @@ def read_field(table: Table, column: Column) -> Field:
             numbers = numbers.copy()
             numbers[~np.isnan(numbers)] = _shortened(single)
             decimals = _decimals(np.unique(_shortened(single)))
-    if (
-        column.kind == "number"
-        and column.unit is None
-        and (decimals is None or decimals >= MANY_DECIMALS)
-    ):
-        relative = SINGLE
+    relative = relative_error(column, decimals)
     labels = values.labels if column.kind == "number" and column.levels else None
     return Field(column, numbers, _ranked(numbers, labels), decimals, relative, values.labels)
 
