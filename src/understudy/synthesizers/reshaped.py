@@ -31,6 +31,8 @@ from understudy.synthesizers.derived import (
 )
 from understudy.synthesizers.model_file import Damaged, State, number
 
+TIES = 0.02
+NARROW = 0.5  # a wider difference would lose values that many rows of the column hold
 LARGEST = 2.0**60  # microseconds of dates lie below it; whole numbers beyond are rounded
 
 
@@ -43,14 +45,17 @@ class OrderedPair:
     relation : Relation
     mode : {"up", "down", "redraw", "check"}
         The second is the first and a difference; the first is the second less a difference; both
-        are drawn, and rows in the wrong order drawn again, the second raised at last; nothing can
-        be raised, since both are made of others.
+        are drawn, and where they are in the wrong order the second is raised; nothing can be
+        raised, since both are made of others.
     unit : float
         What the difference is counted in.
     low, high : float
         The range of the column that is made.
     shown : array of float
         The numbers that the column may show, in order, where a method promises which.
+    ties : bool
+        Whether many rows of training hold equal numbers. If not, rows of which a number would be
+        raised to the other are drawn again before.
     """
 
     kind: ClassVar[str] = "order"
@@ -60,6 +65,7 @@ class OrderedPair:
     low: float = -np.inf
     high: float = np.inf
     shown: Floats = field(default_factory=lambda: np.empty(0))
+    ties: bool = False
 
     @property
     def made(self) -> str:
@@ -88,7 +94,7 @@ class OrderedPair:
 
     @classmethod
     def fit(cls, table: Table, relation: Relation, free: Sequence[str], k: int) -> Self:
-        """Choose how to hold it: by a difference where that varies less than the column."""
+        """Choose how to hold it: by a difference where that varies far less than the column."""
         names = relation.sources
         columns = [table.schema[name] for name in names]
         plain = all(
@@ -98,9 +104,11 @@ class OrderedPair:
             and max(map(abs, column.bounds or (0.0,))) < LARGEST
             for column in columns
         )
+        ties = False
         if plain:
             numbers = [table.numbers(name) for name in names]
             gap = numbers[1] - numbers[0]
+            ties = float((gap == 0).mean()) >= TIES
             steps = [column.step for column in columns]
             whole = all(step is not None for step in steps)
             unit = min(float(step or 1.0) for step in steps) if whole else 1.0
@@ -109,14 +117,15 @@ class OrderedPair:
                 known = ~np.isnan(gap)
                 if names[own] not in free or lost.any() or not known.any():
                     continue
-                if (gap[known] < 0).any() or np.std(gap[known]) > np.std(numbers[own][known]):
+                narrow = np.std(gap[known]) <= NARROW * np.std(numbers[own][known])
+                if (gap[known] < 0).any() or not narrow:
                     continue
                 ends = value_range(numbers[own], columns[own], k)
                 shown = shown_numbers(table, names[own], k)
                 return cls(relation, mode, unit, *ends, shown)
         if names[1] not in free:
             return cls(relation, "check")
-        return cls(relation, shown=shown_numbers(table, names[1], k))
+        return cls(relation, shown=shown_numbers(table, names[1], k), ties=ties)
 
     def inward(self, table: Table) -> Replaced:
         """Put the difference in the place of the column."""
@@ -169,7 +178,11 @@ class OrderedPair:
             return [drawn.frame[self.made]] if self.makes else [], doubt | broken
         raised = self._moved(drawn, column)
         made = taken_where(broken, raised, drawn.frame[self.made])
-        return [made.alias(self.made)], doubt | broken
+        if not self.ties:
+            doubt |= broken
+        else:
+            doubt |= broken & raised.is_null().to_numpy()
+        return [made.alias(self.made)], doubt
 
     def _allowed(self, numbers: Floats) -> Floats:
         """Give the nearest numbers that may be shown."""
@@ -204,7 +217,7 @@ class OrderedPair:
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         ends = [None if np.isinf(end) else end for end in (self.low, self.high)]
-        own = {"mode": self.mode, "unit": self.unit, "range": ends}
+        own = {"mode": self.mode, "unit": self.unit, "range": ends, "ties": self.ties}
         return {"kind": self.kind, "holds": self.relation.text, **own}
 
     def frame(self) -> pl.DataFrame | None:
@@ -225,7 +238,8 @@ class OrderedPair:
             raise Damaged("an order is none")
         low, high = (None if end is None else number(end) for end in plain["range"])
         ends = (-np.inf if low is None else low, np.inf if high is None else high)
-        return cls(relation, plain["mode"], number(plain["unit"]), *ends, shown)
+        ties = plain.get("ties", False) is True
+        return cls(relation, plain["mode"], number(plain["unit"]), *ends, shown, ties)
 
 
 def shown_numbers(table: Table, name: str, k: int) -> Floats:

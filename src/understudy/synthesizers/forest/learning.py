@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 ALL = 2.0  # no number is held by so large a share of the rows
 FEWEST_FOR_SLOPE = 20
 DUMMY, CURVE = 2.0, 0.25
-MOST_FEATURES = 120
+MOST_FEATURES, MOST_ROWS = 120, 20_000
 FOLDS, ROUNDS, GAIN, LEAST_GAIN = 3, 60, 8.0, 1.0
 MOST_BOOSTED = 12
 GRID = 400
-DOUBT = 30.0  # the evidence at which a feature has half its weight
+DOUBT, FEW = 30.0, 500  # the evidence at which a feature has half its weight; more of few rows
 
 
 def features(counts: NDArray[np.int64], numbers: int) -> Floats:
@@ -66,21 +66,27 @@ def features(counts: NDArray[np.int64], numbers: int) -> Floats:
 
 @dataclass(frozen=True)
 class CodeFeatures:
-    """What the codes of all columns say as predictors, learnt from the training rows once."""
+    """What the codes of all columns say as predictors, learnt from the training rows once.
+
+    Of more than ``MOST_ROWS`` rows, one in ``every`` is taken.
+    """
 
     codecs: Sequence[ColumnCodec]
+    codes: Codes
+    every: int
     tables: tuple[Floats, ...]
     rows: tuple[Floats, ...]
 
     @classmethod
     def of(cls, codes: Codes, codecs: Sequence[ColumnCodec]) -> Self:
         """Part every column, and look up its rows."""
-        tables = []
+        tables, every = [], -(-len(codes) // MOST_ROWS)
+        codes = np.asfortranarray(codes[::every])
         for place, codec in enumerate(codecs):
             counts = np.bincount(codes[:, place], minlength=codec.size + 1)[: codec.size]
             tables.append(features(counts, codec.bins))
         rows = tuple(table[codes[:, j]] for j, table in enumerate(tables))
-        return cls(codecs, tuple(tables), rows)
+        return cls(codecs, codes, every, tuple(tables), rows)
 
     def chosen(
         self, rows: NDArray[np.int64], places: Sequence[int], targets: Floats
@@ -100,7 +106,7 @@ class CodeFeatures:
         which = np.repeat(np.arange(len(found)), [len(own) for _, own in found])
         inside = np.concatenate([np.empty(0, np.int64), *(own for _, own in found)])
         found = [(place, inside[best[which[best] == i]]) for i, (place, _) in enumerate(found)]
-        trust = along[best] / (along[best] + DOUBT)
+        trust = along[best] / (along[best] + DOUBT * max(1.0, FEW / len(self.codes)))
         return whole[:, best] * trust, [(place, own) for place, own in found if len(own)], trust
 
     def sums(self, found: list[tuple[int, NDArray[np.int64]]], made: Floats, level: Floats) -> Sums:
@@ -137,7 +143,6 @@ class FittedSmooth:
 
 def fit_smooth(
     design: CodeFeatures,
-    codes: Codes,
     rows: NDArray[np.int64],
     places: Sequence[int],
     place: int,
@@ -150,7 +155,7 @@ def fit_smooth(
     whichever predicts rows left out better. ``group_of`` says which codes are one group.
     """
     codec = design.codecs[place]
-    target = codes[rows, place]
+    target = design.codes[rows, place]
     counts = np.bincount(target, minlength=codec.size)
     parted = Parted.of(counts, codec.bins)
     classes = _fit_classes(design, rows, places, parted, target)
@@ -160,7 +165,7 @@ def fit_smooth(
     if codec.bins > 2 and places and (parted.code_of[:-1] < codec.bins).any():
         ordered = Parted.of(counts, codec.bins, ALL)
         is_number = target < codec.bins
-        numbers, left = _fit_numbers(design, codes, rows[is_number], places, place, ordered, rng)
+        numbers, left = fit_numbers(design, rows[is_number], places, place, ordered, rng)
         loss = _loss_on_scale(numbers, left, ordered, parted, target[is_number])
         on_scale = loss < _loss_of_classes(classes, parted, target, is_number)
         if on_scale:
@@ -169,9 +174,9 @@ def fit_smooth(
         numbers = None
     elif not on_scale:
         loose = rows[parted.class_of[target] == len(parted.code_of) - 1]
-        numbers, left = _fit_numbers(design, codes, loose, places, place, parted, rng)
+        numbers, left = fit_numbers(design, loose, places, place, parted, rng)
     model = Smooth(parted.code_of, classes.sums, numbers)
-    seen = np.asfortranarray(codes[rows])
+    seen = np.asfortranarray(design.codes[rows])
     return FittedSmooth(model, _chances(model, classes, parted, left, seen, target, group_of))
 
 
@@ -268,9 +273,8 @@ def _loss_on_scale(
     return float(-np.log(np.maximum((shares * same).sum(axis=1), 1e-9)).sum())
 
 
-def _fit_numbers(
+def fit_numbers(
     design: CodeFeatures,
-    codes: Codes,
     rows: NDArray[np.int64],
     places: Sequence[int],
     place: int,
@@ -280,7 +284,7 @@ def _fit_numbers(
     """Regress the scores of rows; gives also what is left of each when it is left out."""
     from understudy.kernels.ridge import Axes, ridge
 
-    score = parted.scores[np.searchsorted(parted.loose, codes[rows, place])]
+    score = parted.scores[np.searchsorted(parted.loose, design.codes[rows, place])]
     level = np.array([score.mean() if len(score) else 0.0])
     none = np.empty(0, np.int64)
     mean = Sums(none, none, np.empty((0, 1)), level)
@@ -294,10 +298,10 @@ def _fit_numbers(
             mean = design.sums(found, back * trust[:, None], level)
             left = fit.left_out[:, 0]
         asked = _most_telling(design, rows, places, score)
-        given, boosted, left = _boost_left(design, codes, rows, asked, left, rng)
+        given, boosted, left = _boost_left(design, rows, asked, left, rng)
     spread = float(np.sqrt((left**2).mean())) if len(left) > 1 else 1.0
     numbers = Numbers(mean, spread, given, boosted, np.zeros(0), parted.loose, parted.until)
-    expected = numbers.expected(np.asfortranarray(codes[rows]))
+    expected = numbers.expected(np.asfortranarray(design.codes[rows]))
     return replace(numbers, quantiles=_quantiles(expected, spread)), left
 
 
@@ -317,7 +321,6 @@ def _most_telling(
 
 def _boost_left(
     design: CodeFeatures,
-    codes: Codes,
     rows: NDArray[np.int64],
     places: Sequence[int],
     left: Floats,
@@ -326,7 +329,7 @@ def _boost_left(
     """Boost what is left of the scores, if folds are predicted better; gives what is left then."""
     from understudy.kernels.boosting import boost_numbers
 
-    own = np.asfortranarray(codes[rows])
+    own = np.asfortranarray(design.codes[rows])
     groups = group_codes(np.ones(len(left), np.int64), ordered=True)
     order = np.argsort(left, kind="stable")
     group = np.empty(len(left), np.int64)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -21,8 +22,8 @@ from understudy.synthesizers.coded import CodedMethod
 from understudy.synthesizers.columns.frame import listed
 from understudy.synthesizers.columns.plan import Plan, PlanRequest
 from understudy.synthesizers.forest.balance import FEWEST_ROWS, POOL, Balance, fit_balance
-from understudy.synthesizers.forest.chains import Chained, find_chain
 from understudy.synthesizers.forest.learning import CodeFeatures, fit_smooth
+from understudy.synthesizers.forest.led import Led, fit_led
 from understudy.synthesizers.forest.models import (
     Codes,
     Odds,
@@ -36,12 +37,13 @@ from understudy.synthesizers.forest.models import (
 from understudy.synthesizers.forest.smooth import Smooth
 from understudy.synthesizers.model_file import Damaged, State, texts
 
-Model = Trees | Odds | Chained | Smooth
+Model = Trees | Odds | Led | Smooth
 
 MOST_ROWS = 1_000_000
 MOST_COMPARED, FEWEST_COMPARED, COMPARED_TREES = 40, 100, 6
 LEAST_GAIN, LEAST_GAIN_A_ROW = 5.0, 0.02
 TRIED, TRIED_SMALL = (20_000, 200_000), 6_000
+FINER = 0.6  # of the leaves and the penalty, where a number is nearly told
 WINDOW = (
     "k counts the training rows within one unit of a number's last digit: a number that one row "
     "holds may be shown where others hold its neighbours."
@@ -49,7 +51,7 @@ WINDOW = (
 MODELS: dict[str, type[Model]] = {
     "trees": Trees,
     "odds": Odds,
-    "chained": Chained,
+    "led": Led,
     "smooth": Smooth,
 }
 
@@ -151,14 +153,14 @@ class Forest(CodedMethod):
             self.notes_.append(f"the trees learnt from {MOST_ROWS:,} of {len(codes):,} rows")
             codes = np.asfortranarray(codes[np.sort(rng.choice(len(codes), MOST_ROWS, False))])
         self.models_, self.balance_ = [], None
-        design = CodeFeatures.of(codes, self.codecs_) if small else None
+        design = CodeFeatures.of(codes, self.codecs_)
         steps = len(plan.order) + 1
         with ThreadPoolExecutor(os.cpu_count()) as workers:
             for place, name in enumerate(plan.order):
                 given = tuple(plan.order.index(other) for other in plan.predictors[name])
                 kept = name in self.keep
                 self.models_.append(
-                    None if kept else self._model(codes, place, given, design, rng, workers)
+                    None if kept else self._model(codes, place, given, design, small, rng, workers)
                 )
                 progress("growing trees", place + 1, steps)
         if self.fidelity > 0 and not self.keep:
@@ -174,7 +176,8 @@ class Forest(CodedMethod):
         codes: Codes,
         place: int,
         places: tuple[int, ...],
-        design: CodeFeatures | None,
+        design: CodeFeatures,
+        small: bool,
         rng: np.random.Generator,
         workers: ThreadPoolExecutor,
     ) -> Model | None:
@@ -187,28 +190,30 @@ class Forest(CodedMethod):
         target = rows[:, place].copy()
         counts = np.bincount(target, minlength=codec.size)
         group_of = group_codes(counts, ordered=codec.column.is_numeric)
-        if design is not None:
-            own = np.flatnonzero(shown)
-            smooth = fit_smooth(design, codes, own, places, place, group_of, rng)
+        if small:
+            smooth = fit_smooth(design, np.flatnonzero(shown), places, place, group_of, rng)
             if not self._trees_say_more(rows, target, group_of, smooth.chances, places, workers):
                 return smooth.model
         places = strongest(rows, places, group_of[target])
         if codec.size == 2 and places:
             return fit_odds(rows, self.codecs_, places, target, rng)
-        settings = TreeSettings(self.trees, self.min_leaf, self.penalty)
 
-        def grow(rows: Codes, target: Codes, groups: NDArray[np.int64]) -> Trees:
-            return fit_trees(rows, self.codecs_, places, target, groups, settings, rng, workers)
+        def grow(
+            rows: Codes,
+            codecs: Sequence[ColumnCodec],
+            places: Sequence[int],
+            groups: NDArray[np.int64],
+            finer: float = 1.0,
+        ) -> Trees:
+            settings = TreeSettings(
+                self.trees, max(1, int(self.min_leaf * finer)), self.penalty * finer
+            )
+            return fit_trees(rows, codecs, places, target, groups, settings, rng, workers)
 
-        trees = grow(rows, target, group_of)
-        chain = None
+        led = None
         if codec.column.is_numeric:
-            chain = find_chain(rows, target, codec, self.codecs_, places)
-        if chain is None:
-            return trees
-        chained, steps = chain.steps(rows, target)
-        groups = group_codes(np.bincount(steps, minlength=2 * chain.reach + 1), ordered=True)
-        return Chained(trees, grow(np.asfortranarray(rows[chained]), steps, groups), chain)
+            led = fit_led(design, rows, target, places, place, rng, partial(grow, finer=FINER))
+        return led or grow(rows, self.codecs_, places, group_of)
 
     def _trees_say_more(
         self,

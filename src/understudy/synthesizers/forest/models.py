@@ -249,13 +249,19 @@ def _information(codes: Codes, groups: NDArray[np.int64]) -> float:
     return float((told - free / 2) / len(codes))
 
 
-def group_codes(counts: NDArray[np.int64], *, ordered: bool) -> NDArray[np.int64]:
+def group_codes(
+    counts: NDArray[np.int64],
+    *,
+    ordered: bool,
+    most: int = GROUPS,
+    rows_each: int = ROWS_A_GROUP,
+) -> NDArray[np.int64]:
     """Give the group of each code: neighbouring codes share one where there are many.
 
-    A group has a hundred rows on average or more, unless that leaves fewer than four groups.
+    A group has so many rows on average or more, unless that leaves fewer than four groups.
     """
     rows = int(counts.sum())
-    groups = min(GROUPS, max(FEWEST_GROUPS, rows // ROWS_A_GROUP))
+    groups = min(most, max(FEWEST_GROUPS, rows // rows_each))
     if len(counts) <= (groups if ordered else LEVELS_AS_GROUPS):
         return np.arange(len(counts))
     middle = np.cumsum(counts) - counts / 2

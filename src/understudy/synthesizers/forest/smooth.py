@@ -145,6 +145,31 @@ class Numbers:
         made: Codes = self.loose[np.minimum(place, len(self.loose) - 1)].astype(np.uint16)
         return made
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give what is to be saved."""
+        made = {f"mean_{k}": v for k, v in self.mean.arrays().items()}
+        made |= {"quantiles": self.quantiles, "loose": self.loose, "until": self.until}
+        made["spread"] = np.array([self.spread])
+        if self.given is not None:
+            made |= {f"boosted_{k}": v for k, v in self.given.arrays().items()}
+            made |= {f"boosted_{k}": getattr(self.boosted, k) for k in BOOSTED_ARRAYS}
+        return made
+
+    @classmethod
+    def of(cls, state: State, before: Sequence[int], size: int) -> Self:
+        """Take what was saved, of a column with so many codes; refuse codes beyond them."""
+        loose = state.array("loose", np.int64, (None,), 0, size - 1, step=1)
+        if not len(loose):
+            raise Damaged("the numbers of a column show nothing")
+        return cls(
+            Sums.restored(state.part("mean_"), before, 1),
+            float(state.array("spread", float, (1,), 0)[0]),
+            *_restored_boosted(state.part("boosted_"), before),
+            state.array("quantiles", float, (QUANTILES,), step=0),
+            loose,
+            state.array("until", float, loose.shape, 0, 1 + 1e-9, step=0),
+        )
+
 
 @dataclass(frozen=True)
 class Smooth:
@@ -173,14 +198,7 @@ class Smooth:
         """Give what is to be saved."""
         made: dict[str, NDArray[Any]] = {"code_of": self.code_of}
         made |= {f"classes_{k}": v for k, v in self.classes.arrays().items()}
-        if (own := self.numbers) is not None:
-            made |= {f"mean_{k}": v for k, v in own.mean.arrays().items()}
-            made |= {"quantiles": own.quantiles, "loose": own.loose, "until": own.until}
-            made["spread"] = np.array([own.spread])
-            if own.given is not None:
-                made |= {f"boosted_{k}": v for k, v in own.given.arrays().items()}
-                made |= {f"boosted_{k}": getattr(own.boosted, k) for k in BOOSTED_ARRAYS}
-        return made
+        return made if self.numbers is None else made | self.numbers.arrays()
 
     @classmethod
     def of(cls, state: State, before: Sequence[int], size: int) -> Self:
@@ -189,20 +207,7 @@ class Smooth:
         if not len(code_of) or (code_of[:-1] < 0).any():
             raise Damaged("the classes of a column are none, or show nothing")
         classes = Sums.restored(state.part("classes_"), before, len(code_of))
-        if code_of[-1] >= 0:
-            return cls(code_of, classes, None)
-        loose = state.array("loose", np.int64, (None,), 0, size - 1, step=1)
-        if not len(loose):
-            raise Damaged("the numbers of a column show nothing")
-        quantiles = state.array("quantiles", float, (QUANTILES,), step=0)
-        numbers = Numbers(
-            Sums.restored(state.part("mean_"), before, 1),
-            float(state.array("spread", float, (1,), 0)[0]),
-            *_restored_boosted(state.part("boosted_"), before),
-            quantiles,
-            loose,
-            state.array("until", float, loose.shape, 0, 1 + 1e-9, step=0),
-        )
+        numbers = None if code_of[-1] >= 0 else Numbers.of(state, before, size)
         return cls(code_of, classes, numbers)
 
 
