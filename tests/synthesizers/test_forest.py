@@ -19,6 +19,8 @@ from understudy.data import shown as shown_module
 from understudy.data.schema import read_values
 from understudy.data.schema.inference import infer, infer_column
 from understudy.data.shown import shown_codec
+from understudy.synthesizers.forest import method
+from understudy.synthesizers.forest.learning import MOST_MARKS, features
 from understudy.synthesizers.forest.models import strongest
 
 
@@ -469,3 +471,20 @@ def test_a_number_that_many_columns_tell_together():
     made = fit(real(6000, 1), smooth=0, relations=False).sample(6000)
     off = made["total"] - made.select(pl.sum_horizontal(pl.exclude("total"))).to_series()
     assert off.std() < 0.6  # training: 0.2; by trees alone 2.1
+
+
+@pytest.mark.parametrize(("smooth", "kind"), [(0, "Led"), (5000, "Smooth")])
+def test_what_is_expected_is_learnt_from_some_rows_and_sums_from_all(monkeypatch, smooth, kind):
+    monkeypatch.setattr(method, "MOST_EXPECTED", 1500)
+    train = bills(2500, 3)
+    made = fit(train, smooth=smooth)
+    assert type(made.method.models_[2]).__name__ == kind
+    check_all(train, made.sample(500), 5)
+
+
+def test_levels_beyond_the_most_frequent_have_no_mark():
+    counts = np.arange(1000, 0, -1)
+    made = features(counts, 0)
+    assert made.shape == (1001, MOST_MARKS)
+    assert made[1 : MOST_MARKS + 1].any(axis=1).all()  # the first needs none
+    assert not made[MOST_MARKS + 1 :].any()

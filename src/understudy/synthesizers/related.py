@@ -348,7 +348,7 @@ class _Choice:
         if made.mode == "check" and high not in self.keep and high not in self.reserved:
             derived = any(high in s.makes for s in self.steps if not isinstance(s, OrderedPair))
             if not derived and not self._circles(high, [low]):
-                made = OrderedPair(relation, "redraw")
+                made = dataclasses.replace(made, mode="redraw")
         self.steps.append(made)
         return None
 

@@ -31,8 +31,8 @@ from understudy.synthesizers.derived import (
 )
 from understudy.synthesizers.model_file import Damaged, State, number
 
-TIES = 0.02
-NARROW = 0.5  # a wider difference would lose values that many rows of the column hold
+TIES = 0.02  # of the rows: two numbers that are often equal
+NARROW = 0.5  # then: beside a wider difference, the column would lose values that many rows hold
 LARGEST = 2.0**60  # microseconds of dates lie below it; whole numbers beyond are rounded
 
 
@@ -94,7 +94,7 @@ class OrderedPair:
 
     @classmethod
     def fit(cls, table: Table, relation: Relation, free: Sequence[str], k: int) -> Self:
-        """Choose how to hold it: by a difference where that varies far less than the column."""
+        """Choose how to hold it: by a difference where that varies less than the column."""
         names = relation.sources
         columns = [table.schema[name] for name in names]
         plain = all(
@@ -117,15 +117,14 @@ class OrderedPair:
                 known = ~np.isnan(gap)
                 if names[own] not in free or lost.any() or not known.any():
                     continue
-                narrow = np.std(gap[known]) <= NARROW * np.std(numbers[own][known])
-                if (gap[known] < 0).any() or not narrow:
+                most = (NARROW if ties else 1.0) * np.std(numbers[own][known])
+                if (gap[known] < 0).any() or np.std(gap[known]) > most:
                     continue
                 ends = value_range(numbers[own], columns[own], k)
                 shown = shown_numbers(table, names[own], k)
                 return cls(relation, mode, unit, *ends, shown)
-        if names[1] not in free:
-            return cls(relation, "check")
-        return cls(relation, shown=shown_numbers(table, names[1], k), ties=ties)
+        mode = "redraw" if names[1] in free else "check"
+        return cls(relation, mode, shown=shown_numbers(table, names[1], k), ties=ties)
 
     def inward(self, table: Table) -> Replaced:
         """Put the difference in the place of the column."""
@@ -238,7 +237,8 @@ class OrderedPair:
             raise Damaged("an order is none")
         low, high = (None if end is None else number(end) for end in plain["range"])
         ends = (-np.inf if low is None else low, np.inf if high is None else high)
-        ties = plain.get("ties", False) is True
+        if not isinstance(ties := plain.get("ties", False), bool):
+            raise Damaged("whether two columns are often equal is not said")
         return cls(relation, plain["mode"], number(plain["unit"]), *ends, shown, ties)
 
 

@@ -1,4 +1,4 @@
-"""How the sums of a small table's columns are learnt: ridge, logit and boosted remainders.
+"""How sums over the codes of columns are learnt: ridge, logit and boosted remainders.
 
 Features are what the codes of the columns before say. The strength of every ridge is the one that
 predicts rows left out best; a feature weighs as much as its own evidence.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ALL = 2.0  # no number is held by so large a share of the rows
 FEWEST_FOR_SLOPE = 20
 DUMMY, CURVE = 2.0, 0.25
-MOST_FEATURES, MOST_ROWS = 120, 20_000
+MOST_FEATURES, MOST_MARKS = 120, 200
 FOLDS, ROUNDS, GAIN, LEAST_GAIN = 3, 60, 8.0, 1.0
 MOST_BOOSTED = 12
 GRID = 400
@@ -40,7 +40,7 @@ def features(counts: NDArray[np.int64], numbers: int) -> Floats:
     """Give what a code says as a predictor, one line a code; the last is one never shown.
 
     The normal score of a number and its square, and marks of words and of values that many rows
-    hold; of two codes one mark is enough.
+    hold, the most frequent ones; of two codes one mark is enough.
     """
     made = []
     ordered, parted = Parted.of(counts, numbers, ALL), Parted.of(counts, numbers)
@@ -57,7 +57,7 @@ def features(counts: NDArray[np.int64], numbers: int) -> Floats:
             made.append(line)
     elif not len(parted.loose):
         own = own[1:]
-    for code in own:
+    for code in own[:MOST_MARKS]:
         mark = np.zeros(len(counts) + 1)
         mark[code] = DUMMY
         made.append(mark)
@@ -66,48 +66,50 @@ def features(counts: NDArray[np.int64], numbers: int) -> Floats:
 
 @dataclass(frozen=True)
 class CodeFeatures:
-    """What the codes of all columns say as predictors, learnt from the training rows once.
-
-    Of more than ``MOST_ROWS`` rows, one in ``every`` is taken.
-    """
+    """What the codes of all columns say as predictors, and the rows that sums are learnt from."""
 
     codecs: Sequence[ColumnCodec]
     codes: Codes
-    every: int
     tables: tuple[Floats, ...]
-    rows: tuple[Floats, ...]
 
     @classmethod
-    def of(cls, codes: Codes, codecs: Sequence[ColumnCodec]) -> Self:
-        """Part every column, and look up its rows."""
-        tables, every = [], -(-len(codes) // MOST_ROWS)
-        codes = np.asfortranarray(codes[::every])
+    def of(cls, codes: Codes, codecs: Sequence[ColumnCodec], most: int) -> Self:
+        """Part every column; of too many rows, so many are learnt from, drawn at random."""
+        tables = []
+        if len(codes) > most:
+            drawn = np.random.default_rng(len(codes)).choice(len(codes), most, replace=False)
+            codes = np.asfortranarray(codes[np.sort(drawn)])
         for place, codec in enumerate(codecs):
             counts = np.bincount(codes[:, place], minlength=codec.size + 1)[: codec.size]
             tables.append(features(counts, codec.bins))
-        rows = tuple(table[codes[:, j]] for j, table in enumerate(tables))
-        return cls(codecs, codes, every, tuple(tables), rows)
+        return cls(codecs, codes, tuple(tables))
+
+    def rows(self, rows: NDArray[np.int64], place: int) -> Floats:
+        """Give the features of one column, row by row."""
+        made: Floats = self.tables[place][self.codes[rows, place]]
+        return made
 
     def chosen(
         self, rows: NDArray[np.int64], places: Sequence[int], targets: Floats
     ) -> tuple[Floats, list[tuple[int, NDArray[np.int64]]], Floats]:
         """Give the features of rows; of too many, those that go along with a target most.
 
-        Also which of each place are taken.
+        Also which of each place are taken, and how much each is trusted.
         """
-        parts = [self.rows[place][rows] for place in places]
-        found = [(p, np.arange(part.shape[1])) for p, part in zip(places, parts, strict=True)]
-        whole = np.column_stack(parts) if parts else np.empty((len(rows), 0))
-        along = _evidence(whole, targets)
-        best = np.arange(whole.shape[1])
+        told = [_evidence(self.rows(rows, place), targets) for place in places]
+        along = np.concatenate([np.empty(0), *told])
+        best = np.arange(len(along))
         if len(best) > MOST_FEATURES:
             best = np.sort(np.argsort(-along, kind="stable")[:MOST_FEATURES])
         best = best[along[best] > 0]
-        which = np.repeat(np.arange(len(found)), [len(own) for _, own in found])
-        inside = np.concatenate([np.empty(0, np.int64), *(own for _, own in found)])
-        found = [(place, inside[best[which[best] == i]]) for i, (place, _) in enumerate(found)]
+        which = np.repeat(np.arange(len(told)), [len(own) for own in told])
+        inside = np.concatenate([np.empty(0, np.int64), *(np.arange(len(own)) for own in told)])
+        found = [(place, inside[best[which[best] == i]]) for i, place in enumerate(places)]
+        found = [(place, own) for place, own in found if len(own)]
+        parts = [self.rows(rows, place)[:, own] for place, own in found]
+        whole = np.column_stack(parts) if parts else np.empty((len(rows), 0))
         trust = along[best] / (along[best] + DOUBT * max(1.0, FEW / len(self.codes)))
-        return whole[:, best] * trust, [(place, own) for place, own in found if len(own)], trust
+        return whole * trust, found, trust
 
     def sums(self, found: list[tuple[int, NDArray[np.int64]]], made: Floats, level: Floats) -> Sums:
         """Turn coefficients of features into numbers for each code."""
@@ -312,7 +314,7 @@ def _most_telling(
     if len(places) <= MOST_BOOSTED:
         return tuple(places)
     told = [
-        float(_evidence(design.rows[place][rows], score[:, None]).max(initial=0))
+        float(_evidence(design.rows(rows, place), score[:, None]).max(initial=0))
         for place in places
     ]
     best = np.argsort(-np.array(told), kind="stable")[:MOST_BOOSTED]

@@ -17,13 +17,13 @@ from understudy.data.codec import ColumnCodec
 from understudy.synthesizers.forest.learning import CodeFeatures, fit_numbers
 from understudy.synthesizers.forest.models import Codes, Trees, group_codes
 from understudy.synthesizers.forest.smooth import Floats, Numbers, Parted
-from understudy.synthesizers.model_file import Damaged, State
+from understudy.synthesizers.model_file import State
 
 Grow = Callable[[Codes, Sequence[ColumnCodec], Sequence[int], NDArray[np.int64]], Trees]
 
 FEWEST_CODES, FEWEST_ROWS = 30, 1_000
 TOLD = 0.5  # of the variance of the normal scores of rows left out
-HEAVY = 0.03
+STANDS_OUT = 0.03  # of the rows: a number by itself, which nothing leads to
 FINE_GROUPS, ROWS_A_FINE_GROUP = 60, 50
 
 
@@ -42,41 +42,44 @@ class Lead:
     numbers: Numbers
     between: Floats
 
-    def join(self, codes: Codes, place: int) -> Codes:
-        """Give the columns before a place, and the expected code as one more."""
-        made = np.empty((len(codes), place + 1), np.uint16, order="F")
-        made[:, :place] = codes[:, :place]
+    def join(self, codes: Codes, places: Sequence[int]) -> Codes:
+        """Give the columns at some places, and the expected code as one more."""
+        made = np.empty((len(codes), len(places) + 1), np.uint16, order="F")
+        for j, place in enumerate(places):
+            made[:, j] = codes[:, place]
         nearest = np.searchsorted(self.between, self.numbers.expected(codes))
-        made[:, place] = self.numbers.loose[nearest]
+        made[:, -1] = self.numbers.loose[nearest]
         return made
 
 
 @dataclass(frozen=True)
 class Led:
-    """Trees of a column's codes that ask what is expected, too."""
+    """Trees of a column's codes that ask the columns at some places and what is expected."""
 
     trees: Trees
     lead: Lead
+    places: tuple[int, ...]
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Codes:
         """Draw a code for each row."""
-        return self.trees.draw(self.lead.join(codes, self.trees.given.places[-1]), rng)
+        return self.trees.draw(self.lead.join(codes, self.places), rng)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give what is to be saved."""
         made = {f"trees_{k}": v for k, v in self.trees.arrays().items()}
         made |= {f"lead_{k}": v for k, v in self.lead.numbers.arrays().items()}
-        return {**made, "between": self.lead.between}
+        places = np.array(self.places, np.int64)
+        return {**made, "between": self.lead.between, "places": places}
 
     @classmethod
     def of(cls, state: State, before: Sequence[int], size: int) -> Self:
         """Take what was saved, of a column with so many codes; refuse what leads nowhere."""
         numbers = Numbers.of(state.part("lead_"), before, size)
         between = state.array("between", float, (len(numbers.loose) - 1,), step=0)
-        trees = Trees.of(state.part("trees_"), [*before, size], size)
-        if not trees.given.places or trees.given.places[-1] != len(before):
-            raise Damaged("trees do not ask what is expected")
-        return cls(trees, Lead(numbers, between))
+        places = state.array("places", np.int64, (None,), 0, len(before) - 1).tolist()
+        sizes = [*(before[place] for place in places), size]
+        trees = Trees.of(state.part("trees_"), sizes, size)
+        return cls(trees, Lead(numbers, between), tuple(places))
 
 
 def fit_led(
@@ -86,7 +89,7 @@ def fit_led(
     """Model a number by trees that see what is expected of it; none if too little is told."""
     codec = design.codecs[place]
     counts = np.bincount(target, minlength=codec.size)
-    parted = Parted.of(counts, codec.bins, HEAVY)
+    parted = Parted.of(counts, codec.bins, STANDS_OUT)
     known = np.flatnonzero(np.isin(design.codes[:, place], parted.loose))
     if len(parted.loose) < FEWEST_CODES or len(known) < FEWEST_ROWS or not places:
         return None
@@ -96,5 +99,5 @@ def fit_led(
         return None
     lead = Lead(numbers, (parted.scores[1:] + parted.scores[:-1]) / 2)
     groups = group_codes(counts, ordered=True, most=FINE_GROUPS, rows_each=ROWS_A_FINE_GROUP)
-    seen, codecs = lead.join(rows, place), [*design.codecs[:place], codec]
-    return Led(grow(seen, codecs, [*places, place], groups), lead)
+    seen, codecs = lead.join(rows, places), [*(design.codecs[j] for j in places), codec]
+    return Led(grow(seen, codecs, range(len(codecs)), groups), lead, tuple(places))

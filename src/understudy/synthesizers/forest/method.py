@@ -39,7 +39,7 @@ from understudy.synthesizers.model_file import Damaged, State, texts
 
 Model = Trees | Odds | Led | Smooth
 
-MOST_ROWS = 1_000_000
+MOST_ROWS, MOST_EXPECTED = 1_000_000, 20_000  # learnt from; what is expected of a number
 MOST_COMPARED, FEWEST_COMPARED, COMPARED_TREES = 40, 100, 6
 LEAST_GAIN, LEAST_GAIN_A_ROW = 5.0, 0.02
 TRIED, TRIED_SMALL = (20_000, 200_000), 6_000
@@ -67,9 +67,10 @@ class Forest(CodedMethod):
     trees : int
         Trees for each column.
     min_leaf : int
-        The smallest leaf of a tree.
+        The smallest leaf of a tree; 0.6 of it where other columns nearly tell a number.
     penalty : float
-        What a split must gain, in nats for each share that it adds; larger is coarser.
+        What a split must gain, in nats for each share that it adds; larger is coarser. 0.6 of it
+        where other columns nearly tell a number.
     fidelity : float
         How far small tables may be from those of training: 1 is as far as those of fresh rows
         would be, less is closer; 0 follows the model alone.
@@ -153,7 +154,8 @@ class Forest(CodedMethod):
             self.notes_.append(f"the trees learnt from {MOST_ROWS:,} of {len(codes):,} rows")
             codes = np.asfortranarray(codes[np.sort(rng.choice(len(codes), MOST_ROWS, False))])
         self.models_, self.balance_ = [], None
-        design = CodeFeatures.of(codes, self.codecs_)
+        most = len(codes) if small else MOST_EXPECTED
+        design = CodeFeatures.of(codes, self.codecs_, most)
         steps = len(plan.order) + 1
         with ThreadPoolExecutor(os.cpu_count()) as workers:
             for place, name in enumerate(plan.order):
