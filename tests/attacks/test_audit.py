@@ -143,6 +143,7 @@ def test_a_right_mechanism_is_hardly_ever_contradicted_by_refitting():
     assert max(f.value for f in found) > 0.1
 
 
+@pytest.mark.slow
 def test_a_stopped_audit_goes_on_from_its_journals(tmp_path):
     """Each pair of tables has a journal of its own; what stands there is not played again."""
     played = []

@@ -44,6 +44,7 @@ def world(how: str) -> World:
     return World(how, np.arange(6), pl.DataFrame({"number": [0.5], "how": [how]}))
 
 
+@pytest.mark.slow
 def test_failures_are_answers_by_the_name_of_their_world(base):
     ends = {"hangs", "dies"}  # a process each, so once is enough
     tasks = [Refit(world(how), seed) for how in HOW for seed in ((1,) if how in ends else (1, 2))]

@@ -203,6 +203,7 @@ def test_a_signal_leaves_no_rows_and_no_process(number, tmp_path):
     process.wait_until_gone(int((tmp_path / "pid").read_text()))
 
 
+@pytest.mark.slow
 def test_a_killed_benchmark_leaves_no_process_and_soon_no_rows(tmp_path):
     running = benchmarking(tmp_path)
     running.kill()

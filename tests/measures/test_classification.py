@@ -94,6 +94,7 @@ def test_a_class_that_few_real_rows_have_is_not_named():
     assert "secret" not in str(predict(*tables).to_dict())
 
 
+@pytest.mark.slow
 def test_a_class_that_few_holdout_rows_have_is_not_tested():
     train, made, holdout = (table(600, seed, classes=3) for seed in (1, 2, 3))
     others = holdout.filter(pl.col("y") != "y1")

@@ -125,6 +125,7 @@ def nominal(rows: int, seed: int) -> pl.DataFrame:
     )
 
 
+@pytest.mark.slow
 def test_relations_of_categories_without_an_order_come_back():
     train, fresh = nominal(6000, 0), nominal(20_000, 1)
     alone = us.synthesizer("independent").fit(train).sample(20_000)
@@ -259,6 +260,7 @@ def test_fitted_margins_leave_spikes_and_levels_as_they_are(few_sweeps):
     assert 0.35 < (made.sample(4000)["spiked"] == 0).mean() < 0.45
 
 
+@pytest.mark.slow
 def test_kept_columns_stay_and_the_others_follow_them():
     train = mixed(1500).drop("constant", "nothing", "huge", "limit", "words")
     drawn = ["whole", "town", "other", "day"]

@@ -458,6 +458,7 @@ def test_numbers_that_nothing_tells_are_not_led():
     assert type(fit(train, smooth=0).method.models_[1]).__name__ == "Trees"
 
 
+@pytest.mark.slow
 def test_a_number_that_many_columns_tell_together():
     """No single column says much; a tree of one column at a time would lose the sum."""
 

@@ -100,6 +100,7 @@ def test_half_a_bracket_is_no_number(text):
     assert made.read(pl.Series(["(5)", text, "5"])).to_list() == [-5.0, None, 5.0]
 
 
+@pytest.mark.slow
 def test_an_order_with_many_ties_costs_the_columns_nothing():
     """Rows in the wrong order were drawn again, and with them went those that paid all of it."""
 

@@ -190,6 +190,7 @@ def test_stopped_before_any_stage_it_goes_on_to_the_same(home, short, monkeypatc
             assert there.stat().st_mtime_ns == moment, "done again"
 
 
+@pytest.mark.slow
 def test_stopped_after_any_file_it_goes_on_to_the_same(home, short, monkeypatch):
     run(out="whole")
     move, attempts = Path.replace, 0

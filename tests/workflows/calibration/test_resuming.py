@@ -80,6 +80,7 @@ def played(path, clock, most=10**9):
     return schedule
 
 
+@pytest.mark.slow
 def test_a_stopped_calibration_ends_as_one_that_was_not(clock, tmp_path):
     whole = played(tmp_path / "whole", clock)
     cells = list(clock.asked)
