@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import understudy as us
@@ -143,13 +143,15 @@ def test_cells_that_are_too_rare(monkeypatch):
     st.integers(1, 500),
     st.lists(st.lists(st.floats(0.01, 1), min_size=2, max_size=5), min_size=2, max_size=2),
 )
-def test_two_margins_are_always_rounded_exactly(rows, sides):
+@example(4, [[0.5, 0.0625, 0.015625]] * 2)  # 4, 0, 0 twice: no cell may be rounded up that far
+def test_two_margins_are_missed_by_a_row_at_most(rows, sides):
     shares = [np.array(side) / sum(side) for side in sides]
     exact = np.multiply.outer(*shares) * rows
     wanted = [_apportion(side * rows, rows) for side in shares]
     whole = _whole(exact, wanted, rows)
-    assert (whole.sum(axis=1) == wanted[0]).all()
-    assert (whole.sum(axis=0) == wanted[1]).all()
+    assert whole.sum() == rows
+    assert np.abs(whole.sum(axis=1) - wanted[0]).max() <= 1
+    assert np.abs(whole.sum(axis=0) - wanted[1]).max() <= 1
     assert np.abs(whole - exact).max() < 1 + 1e-6
     assert all(np.abs(w - s * rows).max() < 1 for w, s in zip(wanted, shares, strict=True))
 

@@ -199,8 +199,8 @@ def _apportion(exact: Floats, total: int) -> Counts:
 def _whole(exact: Floats, wanted: list[Counts], rows: int) -> Counts:
     """Round a table up or down, cell by cell, so that its margins are whole numbers given.
 
-    For two margins there always is such a table (Cox 1987); for more, the margins may be missed
-    by as little as can be.
+    Two margins can be rounded together with their table (Cox 1987); these are rounded before it, so
+    now and then no such table exists. Margins are then missed by as little as can be.
     """
     if exact.ndim == 1:
         return wanted[0]

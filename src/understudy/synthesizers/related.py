@@ -29,7 +29,8 @@ from understudy.errors import OptionError, near
 from understudy.synthesizers.columns.plan import ColumnRule
 from understudy.synthesizers.derived import DerivedColumn, RelationStep
 from understudy.synthesizers.model_file import Damaged, State
-from understudy.synthesizers.reshaped import CodeWords, MissingWhere, OneHotGroup, OrderedPair
+from understudy.synthesizers.ordered import OrderedPair
+from understudy.synthesizers.reshaped import CodeWords, MissingWhere, OneHotGroup
 
 Mask = NDArray[np.bool_]
 FRAME = "relation_"

@@ -28,7 +28,7 @@ FINE_GROUPS, ROWS_A_FINE_GROUP = 60, 50
 
 
 @dataclass(frozen=True)
-class Lead:
+class Expectation:
     """What the columns before a number lead one to expect of it: one of its codes.
 
     Parameters
@@ -57,19 +57,19 @@ class Led:
     """Trees of a column's codes that ask the columns at some places and what is expected."""
 
     trees: Trees
-    lead: Lead
+    expectation: Expectation
     places: tuple[int, ...]
 
     def draw(self, codes: Codes, rng: np.random.Generator) -> Codes:
         """Draw a code for each row."""
-        return self.trees.draw(self.lead.join(codes, self.places), rng)
+        return self.trees.draw(self.expectation.join(codes, self.places), rng)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give what is to be saved."""
         made = {f"trees_{k}": v for k, v in self.trees.arrays().items()}
-        made |= {f"lead_{k}": v for k, v in self.lead.numbers.arrays().items()}
+        made |= {f"lead_{k}": v for k, v in self.expectation.numbers.arrays().items()}
         places = np.array(self.places, np.int64)
-        return {**made, "between": self.lead.between, "places": places}
+        return {**made, "between": self.expectation.between, "places": places}
 
     @classmethod
     def of(cls, state: State, before: Sequence[int], size: int) -> Self:
@@ -79,7 +79,7 @@ class Led:
         places = state.array("places", np.int64, (None,), 0, len(before) - 1).tolist()
         sizes = [*(before[place] for place in places), size]
         trees = Trees.of(state.part("trees_"), sizes, size)
-        return cls(trees, Lead(numbers, between), tuple(places))
+        return cls(trees, Expectation(numbers, between), tuple(places))
 
 
 def fit_led(
@@ -97,7 +97,7 @@ def fit_led(
     score = parted.scores[np.searchsorted(parted.loose, design.codes[known, place])]
     if (left**2).mean() > (1 - TOLD) * score.var():
         return None
-    lead = Lead(numbers, (parted.scores[1:] + parted.scores[:-1]) / 2)
+    expectation = Expectation(numbers, (parted.scores[1:] + parted.scores[:-1]) / 2)
     groups = group_codes(counts, ordered=True, most=FINE_GROUPS, rows_each=ROWS_A_FINE_GROUP)
-    seen, codecs = lead.join(rows, places), [*(design.codecs[j] for j in places), codec]
-    return Led(grow(seen, codecs, range(len(codecs)), groups), lead, tuple(places))
+    seen, codecs = expectation.join(rows, places), [*(design.codecs[j] for j in places), codec]
+    return Led(grow(seen, codecs, range(len(codecs)), groups), expectation, tuple(places))
